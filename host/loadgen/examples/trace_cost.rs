@@ -37,7 +37,7 @@ fn query_ns(scenario: Scenario, enable_trace: bool) -> Result<f64, LoadGenError>
         scenario,
         min_query_count: QUERY_COUNT,
         min_duration_ms: 0,
-        // Server is asked for more than it can do, so that it is measured what it can.
+        // Server gets more load than it can serve, so that its capacity is measured.
         server_target_qps: 1e8,
         ..TestSettings::default()
     };
@@ -58,7 +58,7 @@ fn main() -> Result<(), LoadGenError> {
     for scenario in [Scenario::SingleStream, Scenario::Server] {
         let (mut without, mut with, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..rounds {
-            // Who goes first changes, so that a drift of the machine favours nobody.
+            // The order alternates, so that a drift of the machine favours neither.
             let first_with = round % 2 == 0;
             let first = query_ns(scenario, first_with)?;
             let second = query_ns(scenario, !first_with)?;

@@ -1,4 +1,4 @@
-//! Why a test could not take place.
+//! Reasons why a test could not take place.
 
 use std::collections::TryReserveError;
 
@@ -7,7 +7,7 @@ use proctor_vocabulary::Scenario;
 
 use crate::{record::response_id::MAX_PHASE_COUNT, system::LibraryError};
 
-/// Why a test could not take place.
+/// Reason why a test could not take place.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadGenError {
     /// The settings make no test.
@@ -35,7 +35,7 @@ pub enum LoadGenError {
     ResponseMemory {
         /// Size of the memory that was asked for.
         arena_bytes: u64,
-        /// Why it was refused.
+        /// Reason for the refusal.
         source: TryReserveError,
     },
     /// The accuracy run has too many sets.
@@ -43,7 +43,7 @@ pub enum LoadGenError {
         "the accuracy run has {count} sets of samples, and at most {MAX_PHASE_COUNT} are possible: raise performance_sample_count_override"
     )]
     TooManyPhases {
-        /// Its sets.
+        /// Number of its sets.
         count: usize,
     },
     /// The library failed to load samples.

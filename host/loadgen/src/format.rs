@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// Formats with 6 significant digits, as a C++ stream does by default (`%g`).
 ///
-/// `-nan` is what the official program prints for 0/0 on the machines that it runs on.
+/// The official program prints `-nan` for 0/0 on its usual machines.
 pub(crate) fn g6(value: f64) -> String {
     if let Some(text) = not_finite(value) {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! The plan of a test: which samples are loaded together, in which order they are issued, and when.
+//! Plans a test: which samples are loaded together, and the order and times of their issue.
 
 pub(crate) mod accuracy_sampling;
 pub(crate) mod library_indices;

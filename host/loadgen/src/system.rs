@@ -10,16 +10,16 @@ pub trait SystemUnderTest: Sync {
     /// The name for reports. [any thread, before, during and after a test]
     fn name(&self) -> &str;
 
-    /// Takes one query, several overdue ones merged, or a part of a large one; the samples are to be completed in any
-    /// order.
+    /// Takes one query, several overdue ones merged, or a part of a large one; it may complete the samples in
+    /// any order.
     ///
     /// May complete samples inside the call, and must not block until they are complete. The time spent in here
     /// delays the next issue. [issuing threads: with `server_num_issue_query_threads` above 1 several at once, each
     /// with queries of its own; the one that runs the test is among them]
     fn issue(&self, samples: &[QuerySample]);
 
-    /// As [`issue`](Self::issue), with the place of the samples in their query. The load generator calls this. A system
-    /// that cares neither who issues nor whether a query comes in parts implements `issue` alone.
+    /// Works as [`issue`](Self::issue), with the position of the samples in their query. The load generator
+    /// calls this. A system that needs neither the issuer nor the parts of a query implements `issue` alone.
     #[inline]
     fn issue_part(&self, part: QueryPart<'_>) {
         self.issue(part.samples);
@@ -38,7 +38,7 @@ pub trait SystemUnderTest: Sync {
     fn end_flush(&self) {}
 }
 
-/// Why a library could not load or unload its samples.
+/// Reason why a library could not load or unload its samples.
 pub type LibraryError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The samples of a data set, preprocessed, and loaded into memory by the set.
@@ -63,7 +63,7 @@ pub trait QuerySampleLibrary {
     /// Releases these samples; always the same list as the load before.
     ///
     /// # Errors
-    /// Any reason why the samples are not unloaded; it makes the test INVALID, and the measurements are kept.
+    /// If the samples are not unloaded, for any reason; it makes the test INVALID, and the measurements are kept.
     fn unload(&self, samples: &[SampleIndex]) -> Result<(), LibraryError>;
 }
 

@@ -29,7 +29,7 @@ impl Mt19937 {
     /// The seed of a default-constructed `std::mt19937`.
     pub const DEFAULT_SEED: u64 = 5489;
 
-    /// Starts the sequence of `seed`, of which only the low 32 bits count, as in LoadGen.
+    /// Starts the sequence of `seed`; only the low 32 bits count, as in LoadGen.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut state = [0; STATE_WORDS];
@@ -55,7 +55,7 @@ impl Mt19937 {
         word ^ (word >> 18)
     }
 
-    /// Makes the next 624 words, in three parts within which none depends on another that is already new.
+    /// Generates the next 624 words, in three parts within which none depends on another that is already new.
     fn twist(&mut self) {
         let (first, rest) = self.state.split_at_mut(STATE_WORDS - SHIFT_WORDS);
         twist_part(first, &rest[rest.len() - first.len()..], rest[0]);
@@ -65,7 +65,7 @@ impl Mt19937 {
         self.next = 0;
     }
 
-    /// Returns two draws, of which [`canonical`](Self::canonical) would make one number.
+    /// Returns two draws, from which [`canonical`](Self::canonical) would make one number.
     #[inline]
     pub fn next_pair(&mut self) -> (u32, u32) {
         let low = self.next_u32();
@@ -106,7 +106,7 @@ impl Mt19937 {
         (gap_s * 1e9) as u64
     }
 
-    /// Shuffles in place.
+    /// Shuffles the elements in place.
     ///
     /// # Panics
     /// If there are 2^32 elements or more.

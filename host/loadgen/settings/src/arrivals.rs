@@ -16,7 +16,7 @@ use crate::arrivals::trace::Trace;
 /// A process with its parameters. [`offsets`](Self::offsets) takes the rate and the seed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum ArrivalProcess {
-    /// LoadGen's own, and that of the rules.
+    /// LoadGen's own process, and the rules'.
     #[default]
     Poisson,
     /// Evenly spaced.
@@ -40,10 +40,10 @@ pub enum ArrivalProcess {
     Diurnal {
         /// The period.
         period_s: f64,
-        /// How far the rate goes above and below the mean, as a share of it.
+        /// Swing of the rate above and below the mean, as a share of it.
         amplitude: f64,
     },
-    /// As recorded, stretched to the rate; at its end it begins again.
+    /// Recorded arrivals, stretched to the rate; at the end they begin again.
     Trace(Arc<Trace>),
 }
 
@@ -106,8 +106,8 @@ impl ArrivalProcess {
         }
     }
 
-    /// Tells if any stretch of it, however short, is like the rest, apart from the chance that a Poisson process has,
-    /// too.
+    /// Returns whether any stretch of it, however short, is like the rest, apart from the chance that a
+    /// Poisson process has, too.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         match self {

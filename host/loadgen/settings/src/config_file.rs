@@ -1,8 +1,8 @@
 //! LoadGen's configuration files: `mlperf.conf`, `user.conf`, `audit.config`.
 //!
-//! [`apply`] reads the text of one file and changes a [`TestSettings`](crate::TestSettings) exactly as LoadGen
-//! would, quirks included, and says besides what LoadGen keeps to itself: which setting came from which line
-//! ([`Applied`]) and which lines had no effect and why ([`Ignored`]).
+//! [`apply`] reads the text of one file and changes a [`TestSettings`](crate::TestSettings) exactly as
+//! LoadGen would, quirks included. It also returns information that LoadGen does not report: which setting
+//! came from which line ([`Applied`]) and which lines had no effect and why ([`Ignored`]).
 //!
 //! [`BUILTIN`] is the built-in `mlperf.conf`: the values of LoadGen 6.0.17, in a file of our own making.
 

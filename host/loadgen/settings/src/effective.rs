@@ -8,7 +8,7 @@ use proctor_vocabulary::{Scenario, TestMode};
 use crate::{arrivals::ArrivalProcess, test_settings::TestSettings};
 use check::{SettingsError, check_library, check_ranges};
 
-/// The settings as one test uses them: the request, and what the scenario and the library make of it.
+/// Settings as one test uses them: the request, adapted to the scenario and the library.
 ///
 /// Source: LoadGen 6.0.17, `TestSettingsInternal`.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,31 +17,31 @@ pub struct EffectiveSettings {
     pub request: TestSettings,
     /// MultiStream in a round with intervals: from one query to the next, in ns. `None` elsewhere.
     pub interval_ns: Option<u64>,
-    /// Samples in each query; for Offline, in the one query.
+    /// Number of samples in each query; for Offline, in the one query.
     pub samples_per_query: u64,
-    /// Queries per second that are expected or, for Server, sent.
+    /// Number of queries per second that are expected or, for Server, sent.
     pub target_qps: f64,
     /// Latency bound of Server, and of MultiStream in a round with intervals; else 0.
     pub target_latency_ns: u64,
     /// Quantile of the latency that is reported, as a fraction.
     pub target_latency_percentile: f64,
-    /// Outstanding queries at which a Server test ends early; 0 is no limit. Printed as 1 for the others.
+    /// Number of outstanding queries at which a Server test ends early; 0 means no limit. Printed as 1 for the others.
     pub max_async_queries: u64,
-    /// Time for which queries are issued. Offline has one query, hence 0.
+    /// Duration of issuing. Offline has one query, hence 0.
     pub target_duration_ms: u64,
-    /// Fewest queries of a valid run.
+    /// Minimum number of queries of a valid run.
     pub min_query_count: u64,
-    /// Fewest samples of a valid run.
+    /// Minimum number of samples of a valid run.
     pub min_sample_count: u64,
-    /// Samples of the performance set and of each accuracy set, before clamping to the library.
+    /// Number of samples of the performance set and of each accuracy set, before clamping to the library.
     pub performance_sample_count: u64,
-    /// Samples of the accuracy run, before clamping to the library.
+    /// Number of samples of the accuracy run, before clamping to the library.
     pub accuracy_sample_count: u64,
     /// Number of issuing threads: in Server as many as asked for, but at least one; else one.
     pub issuer_count: u64,
-    /// Samples that the library loads at a time, as it reports.
+    /// Number of samples that the library loads at a time, as it reports.
     pub qsl_performance_count: u64,
-    /// Samples in the library, as it reports.
+    /// Number of samples in the library, as it reports.
     pub qsl_total_count: u64,
 }
 
@@ -92,7 +92,7 @@ impl TestSettings {
         self
     }
 
-    /// The arrival process, where queries have arrivals and it is not that of the rules.
+    /// Returns the arrival process, if queries have arrivals and it differs from the rules'.
     #[must_use]
     pub fn other_arrivals(&self) -> Option<&ArrivalProcess> {
         Some(&self.arrivals)
@@ -101,8 +101,8 @@ impl TestSettings {
 }
 
 impl EffectiveSettings {
-    /// Tells if queries have scheduled instants, from which their latencies count: in Server, and in MultiStream at
-    /// fixed intervals.
+    /// Returns whether queries have scheduled instants, from which latency is measured: in Server, and in
+    /// MultiStream at fixed intervals.
     #[must_use]
     pub fn has_schedule(&self) -> bool {
         self.request.scenario == Scenario::Server || self.interval_ns.is_some()
@@ -196,7 +196,7 @@ impl EffectiveSettings {
         self.request.min_query_count.max(target_samples as u64)
     }
 
-    /// The setting by which equal issue has raised the number of queries of SingleStream; `None` if it has not.
+    /// Returns the setting by which equal issue raised the number of SingleStream queries; `None` if it did not.
     #[must_use]
     pub fn raised_by_permutations(&self) -> Option<RaisedBy> {
         let request = &self.request;

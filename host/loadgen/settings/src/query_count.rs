@@ -1,4 +1,4 @@
-//! How many queries make a percentile believable under the rules before early stopping.
+//! Computes how many queries make a percentile credible under the rules before early stopping.
 //!
 //! A query meets its latency bound or not, as a voter is for or against: the size of a poll with a given confidence and
 //! margin of error.
@@ -26,8 +26,8 @@ pub fn required_query_count(tail: f64, confidence: f64, margin: f64) -> u64 {
     (deviations.powi(2) * tail * (1.0 - tail) / margin.powi(2)).round() as u64
 }
 
-/// The fewest queries of a run whose share `tail` of queries has to meet the bound: both equations with a confidence of
-/// 99 %, rounded up to a multiple of 2^13.
+/// Returns the minimum number of queries of a run whose share `tail` of queries has to meet the bound: both
+/// equations with a confidence of 99 %, rounded up to a multiple of 2^13.
 #[must_use]
 pub fn statistical_query_count(tail: f64) -> u64 {
     required_query_count(tail, CONFIDENCE, tail_margin(tail)).next_multiple_of(ROUNDING)

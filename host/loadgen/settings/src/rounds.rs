@@ -1,8 +1,8 @@
-//! The rounds of MLPerf Inference as data: everything in which their load generators differ, one file for each round.
+//! Defines the rounds of MLPerf Inference as data: all differences between their load generators, one file each.
 //!
-//! A new round is a file beside this one with a [`Round`], and its lines in this one. Nothing else asks which round a
-//! run follows: it asks the round for the rule. Benchmarks, bounds and lengths of runs are none of it: they are
-//! settings of a test.
+//! To add a round, add a file here with a [`Round`], and its lines in this one. No other code asks which
+//! round a run follows: it asks the round for the rule. Benchmarks, bounds and lengths of runs are not part
+//! of it: they are settings of a test.
 
 mod v0_5;
 mod v0_7;
@@ -22,8 +22,8 @@ pub(super) const ROUNDS: &[&Round] = &[
     &v0_5::ROUND,
 ];
 
-/// The round of a run that names none: the last one whose text is followed here. Of later rounds the values are those
-/// of their result checkers.
+/// Round of a run that names none: the last one whose text is followed here. The values of later rounds come
+/// from their result checkers.
 pub(super) const DEFAULT: &Round = &v5_0::ROUND;
 
 /// The rules of one round for the load generator, as far as rounds differ.

@@ -6,7 +6,7 @@ use proctor_vocabulary::registry::UnknownName;
 
 use super::rounds::{DEFAULT, ROUNDS, Round};
 
-/// The rules of a round of MLPerf Inference: those of [`Round`], to which it dereferences.
+/// Rules of a round of MLPerf Inference: dereferences to [`Round`].
 ///
 /// ```
 /// # use proctor_loadgen_settings::Rules;

@@ -26,8 +26,8 @@ pub struct FieldInfo {
 
 macro_rules! test_settings {
     ($($(#[doc = $help:literal])+ $name:ident: $type:ident = $default:expr, $unit:literal;)+) => {
-        /// The request: everything that a test is asked to do. Field names, units and defaults are LoadGen's, but
-        /// those of `arrivals`, and of `rules` and `multi_stream_interval_ms`, which it does not have any more.
+        /// Request: everything that a test is asked to do. Field names, units and defaults are LoadGen's,
+        /// except for `arrivals`, and for `rules` and `multi_stream_interval_ms`, which it no longer has.
         ///
         /// A plain value: nothing is checked here. [`EffectiveSettings::new`](crate::EffectiveSettings::new) checks
         /// it and derives what really applies.
@@ -65,7 +65,7 @@ macro_rules! test_settings {
                 }
             }
 
-            /// Gives the field called `name` a value. Integers are accepted where a float is wanted.
+            /// Gives the field called `name` a value. Integers are accepted for floats.
             ///
             /// # Errors
             /// [`SettingError::UnknownField`] if there is no such field, [`SettingError::WrongKind`] if it does not

@@ -1,4 +1,4 @@
-//! Warnings where the settings seem to ask for something that LoadGen does not do.
+//! Warnings about settings that seem to ask for something that LoadGen does not do.
 
 use proctor_vocabulary::{Scenario, TestMode};
 
@@ -11,9 +11,9 @@ use crate::{
 const LONG_ACCURACY_RUN_S: f64 = 3600.0;
 
 impl EffectiveSettings {
-    /// Everything that a user should know before the run: settings without effect, settings that say two things, and
-    /// settings with which the run cannot become VALID. Nothing of it changes what is done. Empty for settings as the
-    /// rules want them.
+    /// Returns everything that a user should know before the run: settings without effect, ambiguous
+    /// settings, and settings with which the run cannot become VALID. Nothing of it changes the run. Empty
+    /// for settings by the rules.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<_> = self.contradictions().iter().map(ToString::to_string).collect();
@@ -90,7 +90,7 @@ impl EffectiveSettings {
         })
     }
 
-    /// Limits below what the run has to reach. Offline has one query, which always ends naturally.
+    /// Returns the limits below the run's requirements. Offline has one query, which always ends naturally.
     fn limits(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let mut tell = |key: &str, limit: u64, least_key: &str, least: u64, requested: u64| {

@@ -1,20 +1,20 @@
 //! Calls that the issue loop keeps for the trace, in bounded memory and without a further look at the clock for
 //! most queries.
 //!
-//! At first every call is timed. Where there is no more room, every second one that was kept goes, and from then on
-//! half as many are timed, so that those that are left always lie evenly over the whole phase: in a run of a million
-//! queries, some ten thousand were timed. In addition, a call is timed if it is later than the latest ones that are
-//! kept, but at the earliest 32 queries after another one. The latest and the longest of all timed calls are kept for
-//! themselves.
+//! At first every call is timed. When the room runs out, every second kept call is dropped, and from then on
+//! half as many are timed, so that the remaining calls always lie evenly over the whole phase: in a run of a
+//! million queries, some ten thousand were timed. In addition, a call is timed if it is later than the latest
+//! ones that are kept, but at the earliest 32 queries after another one. The latest and the longest of all
+//! timed calls are kept separately.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// Smallest number of queries between a timed call and the next one that is timed for being late. In a system that
-/// falls behind, each call is later than the one before, and all of them would be timed.
+/// Minimum number of queries between a timed call and the next one that is timed for being late. In a system
+/// that falls behind, each call is later than the one before, and all of them would be timed.
 const LATE_STRIDE: u64 = 32;
-/// Largest number of calls of the even selection that are kept.
+/// Maximum number of calls kept in the even selection.
 const MAX_EVEN: usize = 1024;
-/// Largest number of the latest calls that are kept, and of the longest.
+/// Maximum number kept of the latest calls, and of the longest.
 const MAX_OUTLIERS: usize = 256;
 
 /// One issue call. Instants are in ns from the start of the phase.
@@ -22,7 +22,7 @@ const MAX_OUTLIERS: usize = 256;
 pub(crate) struct IssueSpan {
     /// Sequence number of its first sample.
     pub first_sequence: u64,
-    /// Samples in the call, those of merged queries included.
+    /// Number of samples in the call, including merged queries.
     pub sample_count: u64,
     pub issued_ns: u64,
     pub returned_ns: u64,
@@ -46,7 +46,7 @@ pub(crate) struct IssueTrace {
 type Outliers = BinaryHeap<Reverse<(u64, IssueSpan)>>;
 
 impl IssueTrace {
-    /// Makes all memory that is ever needed.
+    /// Allocates all memory that is ever needed.
     pub(crate) fn new() -> Self {
         Self {
             next_even: 1,
@@ -64,7 +64,7 @@ impl IssueTrace {
         Self { next_even: u64::MAX, next_late: u64::MAX, ..Self::default() }
     }
 
-    /// Tells whether to time the call that issued the query with this number, from 1, so late.
+    /// Returns whether to time the call that issued the query with this number, from 1, so late.
     #[inline]
     pub(crate) fn wants(&self, query_count: u64, delay_ns: u64) -> bool {
         query_count >= self.next_even || delay_ns > self.late_ns && query_count >= self.next_late

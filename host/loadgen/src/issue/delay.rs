@@ -2,7 +2,7 @@
 
 use crate::record::histogram::Histogram;
 
-/// How much later than scheduled queries were issued. Only Server, and MultiStream at fixed intervals, have a
+/// Lateness of queries relative to their schedule. Only Server, and MultiStream at fixed intervals, have a
 /// schedule; 0 otherwise.
 ///
 /// The maximum and the mean are exact. A percentile is the delay at position `floor(count * quantile)` of all, in

@@ -1,8 +1,8 @@
-//! Why the issuing of a phase ended, in the words of the detail log.
+//! Reasons why the issuing of a phase ended, in the words of the detail log.
 
 use std::fmt;
 
-/// Why a phase stopped issuing.
+/// Reason why a phase stopped issuing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IssueEnd {
     /// The minimum query count and the duration are reached. Not in Server.
@@ -13,14 +13,14 @@ pub enum IssueEnd {
     RanOut,
     /// More queries are outstanding than `max_async_queries` allows.
     TooManyOutstanding {
-        /// Queries issued by all threads.
+        /// Number of queries issued by all threads.
         issued_count: u64,
-        /// Queries of them that are not complete.
+        /// Number of them that are not complete.
         outstanding_count: u64,
     },
     /// `max_query_count` is reached, or the thread's share of it.
     MaxQueryCount {
-        /// Queries issued by the thread.
+        /// Number of queries issued by the thread.
         issued_count: u64,
     },
     /// `max_duration_ms` is exceeded.
@@ -31,7 +31,7 @@ pub enum IssueEnd {
     /// In virtual time, many queries in a row were complete at the instant of their issue, before the duration was
     /// reached: no time passes.
     TimeStandsStill {
-        /// Queries issued at that instant.
+        /// Number of queries issued at that instant.
         issued_count: u64,
     },
     /// The test was stopped from outside.
@@ -41,7 +41,7 @@ pub enum IssueEnd {
 }
 
 impl IssueEnd {
-    /// Tells if it is an error in the log. A stop and a stall are reported on their own.
+    /// Returns whether it is an error in the log. A stop and a stall are reported on their own.
     #[must_use]
     pub fn is_error(self) -> bool {
         !matches!(self, Self::Naturally | Self::AllIssued | Self::Stopped | Self::Stalled)

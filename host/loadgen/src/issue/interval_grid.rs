@@ -1,9 +1,9 @@
 //! MultiStream at fixed intervals: a query at each of them, unless the system still works at the last one.
 //!
-//! Interval k starts k times the interval after the start of the phase, so errors do not add up. A query that is not
-//! complete at the start of the next interval makes that interval pass without a query, and delays all that follow by
-//! one. Whether it was complete follows from the instant of its completion, not from when the issuing thread looked. A
-//! thread that wakes late issues late, which is an issue delay and part of the query's latency.
+//! Interval k starts k times the interval after the start of the phase, so errors do not add up. A query that
+//! is not complete at the start of the next interval makes that interval pass without a query, and delays all
+//! later ones by one. The instant of its completion decides, not when the issuing thread looked. A thread
+//! that wakes late issues late, which is an issue delay and part of the query's latency.
 //!
 //! Source: MLPerf Inference Benchmark, section 4.5; MLPerf Inference rules v0.7, table of scenarios and FAQ.
 
@@ -46,7 +46,7 @@ impl IntervalGrid {
             Waited::Stalled => return ControlFlow::Break(IssueEnd::Stalled),
         }
         let start_ns = phase.start_ns();
-        // Most queries are complete in time, which the clock tells without a look at each sample.
+        // Most queries complete in time, which the clock shows without a look at each sample.
         if let Some(last) = last
             && stall_guard.clock.now_ns() - start_ns > self.starts_ns(self.next)
         {

@@ -39,10 +39,10 @@ use crate::{
     time::clock::Clock,
 };
 
-/// The number of queries in a row without any time between them from which on no time will pass.
+/// Number of queries in a row without any time between them after which time is assumed to stand still.
 const TIMELESS_QUERY_COUNT: u64 = 1_000_000;
 
-/// Largest number of samples in a part of Offline's query: a megabyte. Other queries come whole.
+/// Maximum number of samples in a part of Offline's query: a megabyte. Other queries come whole.
 const PART_SAMPLE_COUNT: usize = 1 << 16;
 
 /// Samples of Offline's query that are made before the start, as long as that takes little memory (64 MiB). Those
@@ -57,7 +57,7 @@ pub(crate) struct Issued {
     /// The query issued last, if any.
     pub last: Option<IssuedQuery>,
     pub trace: IssueTrace,
-    /// Samples that took their variate, issued or not.
+    /// Number of samples that took their variate, issued or not.
     pub drawn_sample_count: u64,
     /// The sampler as those samples left it.
     pub sampler: AccuracySampler,
@@ -71,7 +71,7 @@ pub(crate) struct IssueContext<'a, C> {
     pub sut: &'a dyn SystemUnderTest,
     pub stall_guard: &'a StallGuard<'a, C>,
     pub phase: &'a Phase,
-    /// As they are before the first query.
+    /// Generator in its state before the first query.
     pub queries: &'a QueryGenerator,
     pub sampler: &'a AccuracySampler,
     pub is_traced: bool,
@@ -93,11 +93,11 @@ pub(crate) struct IssueLoop<'a, C> {
     pass_over_count: u64,
     /// Drawn, but not among `samples` yet: what follows the merged queries of a coalescing Server.
     pending: Option<GeneratedQuery>,
-    /// The samples of the next issue call, and whether each one's response is to be logged.
+    /// Samples of the next issue call, and whether to log each one's response.
     samples: Vec<QuerySample>,
     logged: Vec<bool>,
     next_sequence: u64,
-    /// Samples of other issuers that were drawn.
+    /// Number of samples of other issuers that were drawn.
     passed_over_count: u64,
     start_ns: u64,
     query_count: u64,
@@ -240,7 +240,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         self.sut.issue_part(QueryPart { samples, issuer, offset: 0, total: samples.len() as u64 });
     }
 
-    /// Hands Offline's query over in parts, and makes those that are not made yet. After a stop no more are made.
+    /// Hands Offline's query over in parts, creating each as needed. Creates no more after a stop.
     #[inline(never)] // Only once in a phase.
     fn hand_over_parts(&mut self, total: u64) -> ControlFlow<IssueEnd> {
         let mut offset = 0;
@@ -397,7 +397,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
     /// Keeps the call that has just returned for the trace.
     fn trace_call(&mut self, issued: IssuedQuery) {
         let IssuedQuery { first_sequence, scheduled_ns, issued_ns, .. } = issued;
-        // Those that were merged are in the buffer, too; of a query in parts only the last one is.
+        // Merged queries are in the buffer, too; of a query in parts only the last part is.
         let sample_count = issued.sample_count.max(self.samples.len() as u64);
         let returned_ns = self.stall_guard.clock.now_ns() - self.start_ns;
         let span = IssueSpan { first_sequence, sample_count, issued_ns, returned_ns };
@@ -417,8 +417,8 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         if self.settings.request.scenario == Scenario::Server {
             // Queries are counted only if it matters: other processors write these counts all the time.
             if max_async_queries != 0 {
-                // A Server query is one sample. All issuers count; completions come first, which may complete what was
-                // issued only after a look at the other count.
+                // A Server query is one sample. All issuers count; read completions first, which may include
+                // samples issued after a look at the other count.
                 let completed_count = self.stall_guard.wake.count() - self.phase.signals_after(0);
                 let issued_count = self.phase.issued_count();
                 let outstanding_count = issued_count.saturating_sub(completed_count);
@@ -431,8 +431,8 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             if is_long_enough && issued_count >= self.settings.min_query_count {
                 return Some(IssueEnd::Naturally);
             }
-            // Real time passes whatever the system does, and Server has a schedule. Here a system that takes no time,
-            // such as one that fails all samples, would be given queries for ever.
+            // Real time passes regardless of the system, and Server has a schedule. Here a system that takes
+            // no time, such as one that fails all samples, would be given queries for ever.
             if self.stall_guard.clock.is_virtual() && !is_long_enough {
                 let issued_count = self.issued_at(duration_ns);
                 if issued_count >= TIMELESS_QUERY_COUNT {

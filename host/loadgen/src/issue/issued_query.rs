@@ -5,7 +5,7 @@
 pub(crate) struct IssuedQuery {
     pub first_sequence: u64,
     pub sample_count: u64,
-    /// The instant from which its latency counts.
+    /// Instant from which its latency is measured.
     pub scheduled_ns: u64,
     pub issued_ns: u64,
 }

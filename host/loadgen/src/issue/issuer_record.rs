@@ -5,17 +5,17 @@ use crate::issue::end::IssueEnd;
 /// The account of one issuing thread in a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IssuerRecord {
-    /// The system's number of the thread; 0 in virtual time, and where it is not known.
+    /// The system's number of the thread; 0 in virtual time, and if it is not known.
     pub thread_id: u64,
-    /// Queries that it issued.
+    /// Number of queries that it issued.
     pub query_count: u64,
-    /// Why it ended.
+    /// Reason why it ended.
     pub end: IssueEnd,
-    /// When it issued its last query, in ns from the start of issuing; 0 if it issued none.
+    /// Instant at which it issued its last query, in ns from the start of issuing; 0 if it issued none.
     pub last_issued_ns: u64,
 }
 
-/// The number by which the system knows this thread.
+/// Returns the number by which the system knows this thread.
 #[cfg(target_os = "linux")]
 pub(crate) fn thread_id() -> u64 {
     u64::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0)

@@ -5,7 +5,7 @@ use crate::{
     time::{clock::Clock, wake::Wake},
 };
 
-/// How a wait for completions ended.
+/// Outcome of a wait for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waited {
     Complete,
@@ -13,7 +13,7 @@ pub(crate) enum Waited {
     Stalled,
 }
 
-/// Waiting for all that is outstanding, but not for a system that has died.
+/// Waits for everything outstanding, but not for a system that has died.
 #[derive(Debug)]
 pub(crate) struct StallGuard<'a, C> {
     pub clock: &'a C,
@@ -24,8 +24,8 @@ pub(crate) struct StallGuard<'a, C> {
 impl<C: Clock> StallGuard<'_, C> {
     /// Waits until every issued sample of the phase is complete, or until the `stop_count`th stop of the test.
     ///
-    /// It is a stall if nothing completes during one whole timeout, or if, in virtual time, nothing can complete any
-    /// more.
+    /// It is a stall if nothing completes during one whole timeout, or if, in virtual time, nothing more can
+    /// complete.
     pub(crate) fn wait_all(&self, phase: &Phase, stop_count: u64) -> Waited {
         let target = phase.signals_after(phase.issued_count());
         let is_complete = || self.wake.count() >= target;

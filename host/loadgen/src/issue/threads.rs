@@ -28,10 +28,10 @@ use crate::{
     time::{clock::Clock, sync::set_thread_number, timer_slack::ExactTimers, wake::Wake},
 };
 
-/// Beginning of the names of the issuing threads beside the one that runs the test; their number follows.
+/// Prefix of the names of issuing threads other than the one that runs the test; their number follows.
 pub const OTHER_ISSUERS: &str = "issuer-";
 
-/// Time before the start at which several issuers learn of it, so that all of them are awake by then.
+/// Time before the start at which several issuers learn of it, so that all of them are awake in time.
 const HEAD_START_NS: u64 = 1_000_000;
 
 /// The account of all issuers of a phase together.
@@ -44,7 +44,7 @@ pub(crate) struct PhaseIssue {
     pub last: Option<IssuedQuery>,
     /// The calls that were kept for the trace, in the order of their first samples.
     pub spans: Vec<IssueSpan>,
-    /// Samples that took their variate, issued or not.
+    /// Number of samples that took their variate, issued or not.
     pub drawn_sample_count: u64,
     /// The sampler as those samples left it.
     pub sampler: AccuracySampler,
@@ -128,7 +128,7 @@ fn side_by_side<C: Clock>(context: &IssueContext<'_, C>) -> Result<Vec<Issued>, 
     })
 }
 
-/// A thread beside the first one: waits for the start, and issues. `None` if there is no start.
+/// Runs an additional issuing thread: waits for the start, and issues. `None` if there is no start.
 fn run_other<C: Clock>(
     issue_loop: PreparedLoop<'_, C>,
     wake: &Wake,
@@ -141,7 +141,7 @@ fn run_other<C: Clock>(
     Some(issue_loop.run(start_ns))
 }
 
-/// Lets no issuer go on after a panic of another one, which is passed on only when all of them have ended.
+/// Stops all issuers after a panic of one, which is passed on only when all of them have ended.
 struct StopOnPanic<'a>(&'a Wake);
 
 impl Drop for StopOnPanic<'_> {
@@ -152,7 +152,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// Merges the accounts of all issuers, of which there is at least one.
+/// Merges the accounts of all issuers, at least one.
 fn merge(issued: Vec<Issued>) -> PhaseIssue {
     let issuers: Vec<_> = issued.iter().map(|it| it.record).collect();
     let last = issued.iter().filter_map(|it| it.last).max_by_key(|last| last.first_sequence);

@@ -13,13 +13,13 @@ use crate::measure::accuracy_record::AccuracyRecord;
 #[derive(Debug)]
 pub struct AccuracyLogWriter<W: Write> {
     out: W,
-    /// One line, reused.
+    /// Buffer of one line, reused.
     line: Vec<u8>,
     empty: bool,
 }
 
 impl<W: Write> AccuracyLogWriter<W> {
-    /// Opens the list.
+    /// Opens the list in `out`.
     ///
     /// # Errors
     /// If writing fails.

@@ -1,5 +1,5 @@
-//! Additions to the logs of a run whose arrivals are not those of the rules: no reader is to take it for a run by the
-//! rules.
+//! Adds marks to the logs of a run whose arrivals differ from the rules: no reader may mistake it for a run
+//! by the rules.
 
 use std::io::{self, Write};
 

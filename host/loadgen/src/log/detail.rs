@@ -37,7 +37,7 @@ pub struct DetailEntry {
     pub key: Cow<'static, str>,
     /// Its value.
     pub value: DetailValue,
-    /// When it was made, in ns from the start of the test.
+    /// Instant of the entry, in ns from the start of the test.
     pub time_ns: u64,
     /// True if it counts as an error.
     pub is_error: bool,
@@ -55,7 +55,7 @@ pub struct LogIdentity {
     pub tid: u64,
     /// Local time of the start of the test, as `YYYY-MM-DDThh:mm:ssZ`. The Z is LoadGen's, though the time is local.
     pub test_datetime: String,
-    /// The same instant in ms since 1970, UTC: what the `power_begin` and `power_end` of the phases are counted from.
+    /// The same instant in ms since 1970, UTC: the base of the phases' `power_begin` and `power_end`.
     pub start_unix_ms: u64,
 }
 
@@ -108,13 +108,13 @@ impl DetailLog {
         self.entries.iter().filter(|entry| entry.is_warning).count() as u64
     }
 
-    /// Appends what a phase loaded.
+    /// Appends the set that a phase loaded.
     pub fn loaded_set(&mut self, time_ns: u64, record: &PhaseRecord) {
         let loaded = record.loaded_set.iter().map(|index| index.0).collect();
         self.entry(time_ns, "loaded_qsl_set", DetailValue::List(loaded));
     }
 
-    /// Appends what a phase generated.
+    /// Appends the queries that a phase generated.
     pub fn generated(&mut self, time_ns: u64, record: &PhaseRecord) {
         self.entry(time_ns, "generated_query_count", record.generated.query_count);
         self.entry(time_ns, "generated_samples_per_query", record.generated.samples_per_query);
@@ -124,7 +124,7 @@ impl DetailLog {
     /// Appends the end of a phase. `power_begin` and `power_end` are the wall-clock times of the first issue and the
     /// last completion, in UTC, as `MM-DD-YYYY hh:mm:ss.mmm`.
     pub fn phase_end(&mut self, time_ns: u64, power_begin: &str, power_end: &str) {
-        // How often LoadGen's logger threads got into each other's way. Nothing of that kind exists here.
+        // Contention of LoadGen's logger threads. Nothing of that kind exists here.
         for key in [
             "logger_swap_request_slots_retry_count",
             "logger_swap_request_slots_retry_retry_count",

@@ -151,13 +151,13 @@ fn invalid_reason(result: &PerformanceResult, broken: &[&Finding]) -> String {
     reason + &objections.join("; ")
 }
 
-/// The verdict's word.
+/// Returns the verdict's word.
 pub(super) fn validity(broken: &[&Finding]) -> &'static str {
     if broken.is_empty() { "VALID" } else { "INVALID" }
 }
 
-/// The objections to the result beyond its figures. That the first rate of a search misses its bound is said by the
-/// figures, and LoadGen's summary says no more.
+/// Returns the objections to the result beyond its figures. The figures already show that the first rate of a
+/// search misses its bound, and LoadGen's summary says no more.
 pub(super) fn objections(result: &PerformanceResult, broken: &[&Finding]) -> impl Iterator<Item = String> {
     let is_said = |it: &Finding| it.is_base_not_met() && !result.perf_constraints_met;
     let objections = broken.iter().filter(move |it| !it.rule.is_about_figures() && !is_said(it));

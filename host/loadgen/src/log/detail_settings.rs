@@ -32,7 +32,7 @@ const SETS: &[&str] = &[
 /// The further settings of a token run; Offline has only the first of them.
 const REQUESTED_OF_TOKENS: &[&str] = &["use_token_latencies", "server_ttft_latency", "server_tpot_latency"];
 
-/// Which settings of its own a scenario logs.
+/// Returns the scenario-specific settings that are logged.
 fn requested_of(scenario: Scenario) -> &'static [&'static str] {
     match scenario {
         Scenario::SingleStream => {

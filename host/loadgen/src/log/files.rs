@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::log::log_output::LogOutputSettings;
 
-/// Which of the log files.
+/// One of the log files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFile {
     /// The verdict and the figures for people.
@@ -13,12 +13,12 @@ pub enum LogFile {
     Detail,
     /// Responses, for the accuracy script.
     Accuracy,
-    /// When what happened, for a viewer of Chrome's traces.
+    /// Timeline for a viewer of Chrome's traces.
     Trace,
 }
 
 impl LogOutputSettings {
-    /// Returns where a log goes. `datetime` is `YYYY-MM-DDThh:mm:ssZ`; it is used only if the settings ask for it.
+    /// Returns the path of a log. `datetime` is `YYYY-MM-DDThh:mm:ssZ`; it is used only if the settings ask for it.
     #[must_use]
     pub fn path(&self, file: LogFile, datetime: &str) -> PathBuf {
         let (name, extension) = match file {

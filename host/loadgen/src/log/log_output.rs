@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Where the logs go.
+/// Destination of the logs.
 ///
 /// Source: LoadGen 6.0.17, `LogOutputSettings`.
 #[derive(Debug, Clone, PartialEq, Eq)]

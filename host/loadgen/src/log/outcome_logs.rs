@@ -28,14 +28,14 @@ use crate::{
 
 /// The official revision number, which stands for the behaviour here, not for the program.
 const VERSION: &str = concat!("6.0.17-compatible, Proctor ", env!("CARGO_PKG_VERSION"));
-/// LoadGen's text where it knows no revision.
+/// LoadGen's text for an unknown revision.
 const NOT_AVAILABLE: &str = "NA";
 
 impl TestOutcome {
     /// Writes `mlperf_log_accuracy.json`, `mlperf_log_detail.txt`, `mlperf_log_summary.txt` and
-    /// `mlperf_log_trace.json`, in this order, with the folder and the names that the settings say. The trace is the
-    /// largest, and missed least. What the settings copy to stdout goes to `stdout`, whose errors are no errors of the
-    /// logs.
+    /// `mlperf_log_trace.json`, in this order, with the folder and the names from the settings. The trace is
+    /// the largest, and missed least. Logs that the settings copy to stdout go to `stdout`, whose errors are
+    /// no errors of the logs.
     ///
     /// # Errors
     /// If a file cannot be created or written.
@@ -167,7 +167,7 @@ impl TestOutcome {
         log.entry(0, "qsl_reported_performance_count", self.qsl_performance_count);
     }
 
-    /// The issuing threads of a test that asked for any: those of its first phase, as each phase has its own.
+    /// Returns the issuing threads of a test that requested some: its first phase's, as each phase has its own.
     fn log_issuers(&self, log: &mut DetailLog) {
         let is_asked_for = self.effective.request.server_num_issue_query_threads > 0;
         if let Some(first) = self
@@ -223,7 +223,7 @@ impl TestOutcome {
         }
     }
 
-    /// A phase from what it generated to its end, which is returned.
+    /// Logs a phase from its generated queries to its end, which is returned.
     fn log_issue(
         &self,
         log: &mut DetailLog,

@@ -20,12 +20,12 @@ use crate::{
     record::slots::SampleRecord,
 };
 
-/// Largest number of samples of issue calls that are shown in all, except for one of each call: a query may have
-/// millions.
+/// Maximum number of samples of issue calls that are shown in all, except for one of each call: a query may
+/// have millions.
 const MAX_OF_CALLS: usize = 2048;
-/// Largest number of samples with the longest latencies that are shown.
+/// Maximum number of samples with the longest latencies that are shown.
 const MAX_SLOWEST: usize = 1024;
-/// Largest number of further samples that are shown, evenly from first to last.
+/// Maximum number of further samples that are shown, evenly from first to last.
 const MAX_EVEN: u64 = 1024;
 
 impl TestOutcome {

@@ -33,11 +33,11 @@ pub(super) struct Summary<'a> {
     pub settings: &'a EffectiveSettings,
     /// The result of the performance phase; `None` after an accuracy run, whose summary is two lines.
     pub result: Option<&'a PerformanceResult>,
-    /// The broken rules that make the result INVALID.
+    /// Broken rules that make the result INVALID.
     pub broken: &'a [&'a Finding],
-    /// Warnings in the detail log.
+    /// Number of warnings in the detail log.
     pub warning_count: u64,
-    /// Errors in the detail log.
+    /// Number of errors in the detail log.
     pub error_count: u64,
 }
 
@@ -142,7 +142,7 @@ impl Summary<'_> {
                     writeln!(out, "   See the detailed log for why this may have occurred.")?;
                 }
             }
-            // LoadGen has no such rule. It goes where people look for what was wrong.
+            // LoadGen has no such rule. It goes where users look for errors.
             for objection in objections(result, self.broken) {
                 writeln!(out, " * {objection}")?;
             }

@@ -6,8 +6,8 @@ use super::detail::LogIdentity;
 
 /// Writes a trace event by event, in LoadGen's spelling and spacing. Times are in ns from the start of the test.
 ///
-/// LoadGen's own file is no JSON where it repeats entries of other logs, whose quotes it doubles; those entries are not
-/// written here.
+/// LoadGen's own file is not JSON if it repeats entries of other logs, whose quotes it doubles; those entries
+/// are not written here.
 #[derive(Debug)]
 pub(super) struct TraceWriter<W: Write> {
     out: W,

@@ -14,7 +14,7 @@ use crate::{
 pub struct AccuracyRecord {
     /// Number of the sample in its test (`seq_id`).
     pub sample_id: u64,
-    /// Which sample of the library it was (`qsl_idx`).
+    /// Index of the sample in the library (`qsl_idx`).
     pub index: SampleIndex,
     /// The response as it came.
     pub data: Vec<u8>,
@@ -25,7 +25,7 @@ pub struct AccuracyRecord {
 /// The part of a record that only a token run logs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccuracyTokens {
-    /// The data of the first token, empty if there was none (`token_data`). `None` in Offline.
+    /// Data of the first token, empty if there was none (`token_data`). `None` in Offline.
     pub first_token_data: Option<Vec<u8>>,
     /// Number of output tokens (`token_count`).
     pub token_count: u64,

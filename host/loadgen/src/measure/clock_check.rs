@@ -1,13 +1,13 @@
 //! The monotonic clock of the measurement against the wall clock of the machine, over one phase.
 //!
-//! LoadGen measures with the wall clock on Linux and divides two durations in whole milliseconds, so that a phase of
-//! 50 ms can fail its check by rounding. Here the measurement is monotonic, the durations are in nanoseconds, and a
-//! difference below a millisecond never counts: what is left to find is a wall clock that was set during the phase, or
-//! one of the two that runs wrong.
+//! LoadGen measures with the wall clock on Linux and divides two durations in whole milliseconds, so that a
+//! phase of 50 ms can fail its check by rounding. Here the measurement is monotonic, the durations are in
+//! nanoseconds, and a difference below a millisecond never counts: the remaining cause is a wall clock that
+//! was set during the phase, or one of the two that runs wrong.
 
 use crate::{format::g6, time::clock::Clock};
 
-/// Differences up to here are those of the reading.
+/// Differences up to this value come from the reading itself.
 const SLACK_NS: f64 = 1e6;
 /// Two reads of the monotonic clock that lie further apart say little of when the wall clock was read between them.
 const CLOSE_NS: u64 = 10_000;

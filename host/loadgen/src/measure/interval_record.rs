@@ -2,7 +2,7 @@
 
 use crate::record::slots::{Counted, SampleRecord};
 
-/// Which intervals had a query, and which were skipped.
+/// Intervals with a query, and skipped intervals.
 ///
 /// Each query starts an interval, and each interval from the start to the last query has one or is skipped:
 /// `elapsed_interval_count` is `query_count + skipped_interval_count`.
@@ -12,25 +12,25 @@ use crate::record::slots::{Counted, SampleRecord};
 pub struct IntervalRecord {
     /// From one interval to the next, in ns. Also the latency bound of a query.
     pub interval_ns: u64,
-    /// Queries that were issued.
+    /// Number of queries that were issued.
     pub query_count: u64,
-    /// Intervals up to that of the last query, it included.
+    /// Number of intervals up to and including the last query's.
     pub elapsed_interval_count: u64,
-    /// Intervals that passed without a query, because the system was busy.
+    /// Number of intervals that passed without a query, because the system was busy.
     pub skipped_interval_count: u64,
-    /// The most of them in a row.
+    /// Maximum number of them in a row.
     pub longest_skip_count: u64,
-    /// Queries that caused one or more skipped intervals.
+    /// Number of queries that caused one or more skipped intervals.
     pub skipping_query_count: u64,
-    /// Queries that did not meet the bound: they caused a skipped interval or took longer than one, or never completed.
-    /// The last query, after which there is none to delay, is judged by its latency alone.
+    /// Number of queries that did not meet the bound: they caused a skipped interval or took longer than one,
+    /// or never completed. The last query, which delays no other, is judged by its latency alone.
     pub late_query_count: u64,
 }
 
 impl IntervalRecord {
-    /// Reads the intervals off the scheduled instants of all samples of a phase, in the order of their issue. Each
-    /// query has `samples_per_query`, which are scheduled at the start of its interval; those that do not count are
-    /// late.
+    /// Reads the intervals off the scheduled instants of all samples of a phase, in the order of their issue.
+    /// Each query has `samples_per_query`, which are scheduled at the start of its interval; samples that do
+    /// not count are late.
     pub(crate) fn new(
         samples: &[SampleRecord],
         samples_per_query: u64,

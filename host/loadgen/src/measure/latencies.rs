@@ -1,4 +1,4 @@
-//! The latencies of a phase where they are: in the slots of its samples, or in a list.
+//! Latencies of a phase in place: in the slots of its samples, or in a list.
 
 use std::{fmt, sync::Arc};
 
@@ -6,7 +6,7 @@ use crate::record::{phase::Phase, slots::Counted};
 
 /// The latency of each completed sample of a phase in ns, or of each that did not fail, in the order of their issue.
 ///
-/// Made from a list, or a view of what a phase recorded: a run of a hundred million samples holds each latency once.
+/// Latencies from a list, or a view of a phase's records: a run of a hundred million samples holds each latency once.
 #[derive(Clone, Default)]
 pub struct SampleLatencies(Held);
 
@@ -24,12 +24,12 @@ impl Default for Held {
 }
 
 impl SampleLatencies {
-    /// The `count` latencies of a phase in which nothing completes any more.
+    /// Returns the `count` latencies of a phase in which nothing more will complete.
     pub(crate) fn recorded(phase: Arc<Phase>, counted: Counted, count: u64) -> Self {
         Self(Held::Recorded(phase, counted, count))
     }
 
-    /// Number of latencies.
+    /// Returns the number of latencies.
     #[must_use]
     pub fn len(&self) -> u64 {
         match &self.0 {
@@ -38,7 +38,7 @@ impl SampleLatencies {
         }
     }
 
-    /// Tells if the list is empty.
+    /// Returns whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -78,7 +78,7 @@ impl PartialEq<Vec<u64>> for SampleLatencies {
 }
 
 impl fmt::Debug for SampleLatencies {
-    /// The first hundred.
+    /// Formats the first hundred.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 100;
         let mut list = f.debug_list();

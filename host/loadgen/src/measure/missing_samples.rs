@@ -7,7 +7,7 @@ use crate::{
     record::{phase::Phase, violations::list_first},
 };
 
-/// Largest number of missing samples that are kept by name.
+/// Maximum number of missing samples that are kept by name.
 const KEPT: usize = 8;
 
 /// Samples that were issued and not completed before the phase was given up.

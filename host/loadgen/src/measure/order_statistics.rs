@@ -12,7 +12,7 @@ use crate::measure::latencies::Latencies;
 /// Limits of the memory for latencies.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Largest number of latencies that may be copied and sorted.
+    /// Maximum number of latencies that may be copied and sorted.
     sorted_max: u64,
     /// A histogram has two to the power of this buckets.
     bucket_bits: u32,
@@ -26,9 +26,9 @@ pub(crate) struct Ordered<'a> {
     latencies: Latencies<'a>,
     /// Number of latencies.
     pub count: u64,
-    /// The smallest, 0 if there is none.
+    /// Smallest latency, 0 if there are no latencies.
     pub min_ns: u64,
-    /// The largest, 0 if there is none.
+    /// Largest latency, 0 if there are no latencies.
     pub max_ns: u64,
     pub sum_ns: u128,
     limits: Limits,
@@ -78,7 +78,7 @@ impl<'a> Ordered<'a> {
         (self.count as f64 * quantile) as u64
     }
 
-    /// The n-th largest, n from 1; the smallest where there are fewer, 0 where there are none.
+    /// Returns the n-th largest, n from 1; the smallest if there are fewer, 0 if there are none.
     pub(crate) fn nth_largest(&self, n: u64) -> u64 {
         self.at(self.count.saturating_sub(n))
     }
@@ -131,12 +131,12 @@ struct Interval {
 struct Reading {
     interval: Interval,
     kept: Kept,
-    /// How many bits of its distance from the lowest a bucket leaves open.
+    /// Number of bits of its distance from the lowest that a bucket leaves open.
     open_bits: u32,
 }
 
 enum Kept {
-    /// All of them.
+    /// All values.
     List(Vec<u64>),
     /// Numbers of latencies by their upper bits.
     Buckets(Vec<u64>),
@@ -165,7 +165,7 @@ impl Reading {
         }
     }
 
-    /// Notes what is found, and returns the narrower intervals in which the rest lies.
+    /// Records the values found, and returns the narrower intervals that contain the rest.
     fn finish(self, found: &mut BTreeMap<u64, u64>) -> Vec<Interval> {
         let Interval { low_ns, before, wanted, .. } = self.interval;
         match self.kept {

@@ -11,7 +11,7 @@ pub enum PhaseError {
     EndedEarly {
         /// Number of the thread.
         issuer: u64,
-        /// Why it ended.
+        /// Reason why it ended.
         end: IssueEnd,
     },
     /// Logged responses of a performance phase did not fit into their memory.
@@ -19,7 +19,7 @@ pub enum PhaseError {
         "{count} responses did not fit into the accuracy log: raise response_arena_bytes = {arena_bytes}"
     )]
     LostResponses {
-        /// How many.
+        /// Number of lost responses.
         count: u64,
         /// Size of the memory.
         arena_bytes: u64,
@@ -27,7 +27,7 @@ pub enum PhaseError {
     /// Samples failed in a run of a search for the peak, so that its rate is too high.
     #[error("{count} samples failed at {qps:.6} queries per second")]
     FailedSamples {
-        /// How many.
+        /// Number of failed samples.
         count: u64,
         /// Rate of the run.
         qps: f64,
@@ -35,7 +35,7 @@ pub enum PhaseError {
     /// Samples lacked tokens in a run of a search for the peak, so that nothing says whether its rate is too high.
     #[error("{count} samples were completed without their tokens at {qps:.6} queries per second")]
     TokenlessSamples {
-        /// How many.
+        /// Number of samples without tokens.
         count: u64,
         /// Rate of the run.
         qps: f64,

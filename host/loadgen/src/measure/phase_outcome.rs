@@ -11,16 +11,16 @@ use crate::{
     record::phase::Phase,
 };
 
-/// One phase of a test: what was measured, and how it ended.
+/// One phase of a test: its measurements, and its end.
 #[derive(Debug, Clone)]
 pub struct PhaseOutcome {
-    /// The measurements.
+    /// Measurements of the phase.
     pub record: PhaseRecord,
     /// Start of issuing, in ns from the start of the test.
     pub start_ns: u64,
     /// From the start of issuing to the last completion, in ns.
     pub duration_ns: u64,
-    /// Why issuing ended; of several threads, the end that tells most.
+    /// Reason why issuing ended; of several threads, the most informative one.
     pub end: IssueEnd,
     /// Lateness of the queries that have a schedule.
     pub issue_delay: IssueDelay,
@@ -34,7 +34,7 @@ pub struct PhaseOutcome {
     pub is_awaited: bool,
     /// Number of the phase's first sample in the logs.
     pub first_sample_id: u64,
-    /// Why the library did not unload the samples, if it failed to.
+    /// Reason why the library did not unload the samples, if it failed to.
     pub unload_error: Option<UnloadError>,
     /// Errors for the detail log that do not change the verdict.
     pub errors: Vec<PhaseError>,

@@ -28,9 +28,9 @@ pub struct PhaseRecord {
     pub loaded_set: Vec<SampleIndex>,
     /// Totals of everything that was generated, at least as much as was issued.
     pub generated: GeneratedTotals,
-    /// Queries that were issued.
+    /// Number of queries that were issued.
     pub issued_query_count: u64,
-    /// Samples that were issued.
+    /// Number of samples that were issued.
     pub issued_sample_count: u64,
     /// Latency of each completed sample, in the order of their issue. Counted from the scheduled instant for Server,
     /// from the start of the phase for Offline, from the start of the interval for MultiStream at fixed intervals,
@@ -84,8 +84,8 @@ impl PhaseRecord {
         }
     }
 
-    /// The same without the samples that failed, which are in no latency, and in figures of tokens without those that
-    /// lack them; `None` if there are no such samples. All durations stay: time in which samples failed was spent, too.
+    /// Returns the same without failed samples, which have no latency, and in figures of tokens without samples that
+    /// lack tokens; `None` if there are none. All durations stay: time in which samples failed was spent, too.
     pub(crate) fn answered(&self, settings: &EffectiveSettings, phase: &Arc<Phase>) -> Option<Self> {
         let counted = Counted::Answered;
         let mut count = 0;
@@ -129,7 +129,7 @@ fn intervals(
     Some(IntervalRecord::new(&samples, generated.samples_per_query, interval_ns, counted))
 }
 
-/// The latency of each query all of whose samples count, which is its slowest one's.
+/// Returns the latency of each query whose samples all count, which is its slowest sample's.
 fn slowest(latencies_ns: impl Iterator<Item = Option<u64>>, samples_per_query: u64) -> Vec<u64> {
     let mut queries_ns = Vec::new();
     let mut slowest_ns = Some(0);

@@ -6,7 +6,7 @@ use crate::{issue::call_trace::IssueSpan, plan::query_generator::QueryGenerator}
 #[derive(Debug, Clone)]
 pub(crate) struct PhaseTrace {
     pub spans: Vec<IssueSpan>,
-    /// How many sequence numbers lie between two samples of a call.
+    /// Number of sequence numbers between two samples of a call.
     pub issuer_count: u64,
     /// The generator as it was before the first query.
     pub queries: QueryGenerator,

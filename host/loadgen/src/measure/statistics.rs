@@ -23,7 +23,7 @@ pub struct LatencyStatistics {
 }
 
 impl LatencyStatistics {
-    /// Describes latencies. All figures are 0 if there are none.
+    /// Describes latencies. All figures are 0 if there are no latencies.
     pub(crate) fn of(latencies: &Ordered<'_>, target_quantile: f64) -> Self {
         let mean = latencies.sum_ns / u128::from(latencies.count).max(1);
         let [p50, p90, p95, p97, p99, p99_9] =

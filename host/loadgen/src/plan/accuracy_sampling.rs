@@ -1,4 +1,4 @@
-//! Which responses go into the accuracy log.
+//! Selects the responses for the accuracy log.
 
 use proctor_loadgen_settings::EffectiveSettings;
 use proctor_mt19937::{Mt19937, canonical};
@@ -8,7 +8,7 @@ use crate::plan::phases::PhaseMode;
 
 /// Decides for each sample of a test, in the order of their creation, whether its response is logged.
 ///
-/// It lives for one whole test. Every generated sample takes one variate, also those that are never issued.
+/// It lives for one whole test. Every generated sample takes one variate, even if it is never issued.
 ///
 /// The variates come from a generator with the default seed: LoadGen does not apply `accuracy_log_rng_seed` to it but
 /// only shifts all of them by one offset, which that seed gives. Audit tests rely on the same choice, so it is kept.
@@ -33,7 +33,7 @@ impl AccuracySampler {
             variates: Mt19937::new(Mt19937::DEFAULT_SEED),
             offset,
             probability: probability(settings),
-            // A cast cuts off what is too large, so 1 itself becomes the largest, which is near.
+            // A cast saturates, so 1 itself becomes the largest value, which is near.
             high_of_one: ((1.0 - offset) * 4_294_967_296.0) as u32,
         }
     }
@@ -43,15 +43,14 @@ impl AccuracySampler {
         self.probability = probability(settings);
     }
 
-    /// Returns whether the response of the next sample is to be logged. An accuracy phase logs all.
+    /// Returns whether to log the response of the next sample. An accuracy phase logs all.
     #[inline]
     pub fn select(&mut self, mode: PhaseMode) -> bool {
         let (low, high) = self.variates.next_pair();
         mode == PhaseMode::Accuracy || self.is_selected(low, high)
     }
 
-    /// With probability 0 a variate of exactly 0 is still selected, but there is no need to compute those that cannot
-    /// be.
+    /// With probability 0 a variate of exactly 0 is still selected, but impossible ones need not be computed.
     #[inline]
     fn is_selected(&self, low: u32, high: u32) -> bool {
         let cannot_be_zero = high.abs_diff(self.high_of_one) > 2 && high != 0;
@@ -123,7 +122,7 @@ mod tests {
         assert!(sampler(0, Some(0.25)).is_selected(u32::MAX, (3 << 30) - 1));
     }
 
-    /// LoadGen multiplies 10^18 queries by 20 samples, and takes what is left of 64 bits.
+    /// LoadGen multiplies 10^18 queries by 20 samples, and keeps the low 64 bits.
     #[test]
     fn the_expected_samples_wrap_as_loadgens_do() {
         let request = TestSettings {

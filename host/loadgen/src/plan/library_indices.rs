@@ -1,4 +1,4 @@
-//! Which samples of the library were issued, drawn once more.
+//! Draws the issued samples of the library once more.
 
 use proctor_vocabulary::SampleIndex;
 

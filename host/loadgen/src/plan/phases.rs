@@ -1,4 +1,4 @@
-//! Which samples are loaded together, and the phases that a test consists of.
+//! Plans the samples that are loaded together, and the phases of a test.
 
 use proctor_loadgen_settings::EffectiveSettings;
 use proctor_mt19937::Mt19937;
@@ -32,7 +32,7 @@ pub struct LoadedSet {
     /// Library indices. For MultiStream, the first `samples_per_query - 1` of them (cyclically) follow once more, so
     /// that a query of neighbours can start anywhere.
     pub indices: Vec<SampleIndex>,
-    /// Entries before that padding: where a query may start.
+    /// Number of entries before that padding: where a query may start.
     pub end: usize,
 }
 

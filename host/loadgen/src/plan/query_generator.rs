@@ -1,4 +1,4 @@
-//! Which samples each query has, drawn in exactly LoadGen's order and only as far as they are asked for.
+//! Selects the samples of each query, drawn in exactly LoadGen's order and only as far as requested.
 //!
 //! LoadGen makes all queries before the first is issued. Here the same sequence comes lazily: everything that LoadGen
 //! draws before the first query is drawn (or skipped) by [`QueryGenerator::new`], and each query draws its own part
@@ -16,7 +16,7 @@ use crate::plan::{
 /// The next query to issue. Its samples come from [`QueryGenerator::samples`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GeneratedQuery {
-    /// When it is due, in ns from the start of the phase. Only Server keeps to it.
+    /// Due instant, in ns from the start of the phase. Only Server keeps to it.
     pub offset_ns: u64,
     /// Number of its samples.
     pub sample_count: u64,
@@ -38,7 +38,7 @@ pub struct QueryGenerator {
     remaining: u64,
 }
 
-/// How the position in the set of a query's first sample is found.
+/// Way to find the position in the set of a query's first sample.
 #[derive(Debug, Clone)]
 enum Selection {
     /// Uniform over this number of entries, from the first.
@@ -56,7 +56,7 @@ enum Selection {
 impl QueryGenerator {
     /// Returns the generator of a phase, ready for its first query.
     ///
-    /// Source: LoadGen 6.0.17, `GenerateQueries`. The order of the draws matters, also of those that are not used.
+    /// Source: LoadGen 6.0.17, `GenerateQueries`. The order of the draws matters, including unused ones.
     #[must_use]
     pub fn new(settings: &EffectiveSettings, phase: &PhasePlan) -> Self {
         let set = phase.set.indices.clone();
@@ -112,7 +112,7 @@ impl QueryGenerator {
         }
     }
 
-    /// Returns what the whole phase amounts to, wherever the generator stands. See [`Schedule::totals`].
+    /// Returns the totals of the whole phase, regardless of the generator's position. See [`Schedule::totals`].
     #[must_use]
     pub fn totals(&self) -> GeneratedTotals {
         self.schedule.totals()

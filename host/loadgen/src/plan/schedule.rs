@@ -1,4 +1,4 @@
-//! When queries are due, and how many there are: the loop that LoadGen generates queries with, run lazily.
+//! Plans the number of queries and their due times: the loop that LoadGen generates queries with, run lazily.
 
 use proctor_loadgen_settings::{EffectiveSettings, Offsets};
 use proctor_vocabulary::Scenario;
@@ -8,9 +8,9 @@ use crate::plan::phases::{PhaseMode, PhasePlan};
 /// Totals of the generation of a phase, as the detail log states them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GeneratedTotals {
-    /// Queries.
+    /// Number of queries.
     pub query_count: u64,
-    /// Samples in each query.
+    /// Number of samples in each query.
     pub samples_per_query: u64,
     /// Offset of the query that would have come next, in ns.
     pub duration_ns: u64,
@@ -21,11 +21,11 @@ pub struct GeneratedTotals {
 /// Source: LoadGen 6.0.17, `GenerateQueries`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GenerationRule {
-    /// Queries are generated at least up to this offset, in ns.
+    /// Offset up to which queries are generated at least, in ns.
     pub duration_ns: u64,
     /// And at least this many.
     pub min_query_count: u64,
-    /// Samples in each query.
+    /// Number of samples in each query.
     pub samples_per_query: u64,
     /// Equal issue: the count grows in steps of this, so that every sample comes equally often.
     pub growth: Option<u64>,
@@ -82,7 +82,7 @@ pub struct Schedule {
 enum Arrivals {
     /// At a fixed distance, in ns.
     Constant(u64),
-    /// Server: those of an arrival process, from the second on.
+    /// Server: the offsets of an arrival process, from the second on.
     Process(Offsets),
 }
 
@@ -111,7 +111,7 @@ impl Schedule {
         self.rule
     }
 
-    /// Returns what the whole phase amounts to, wherever the schedule stands.
+    /// Returns the totals of the whole phase, regardless of the schedule's position.
     ///
     /// At once for evenly spaced queries; for the other arrivals of Server it takes the draws of all queries that are
     /// still to come.
@@ -246,7 +246,7 @@ mod tests {
             offsets.next();
             let mut schedule = schedule(rule, Arrivals::Process(offsets));
             let offsets: Vec<u64> = schedule.clone().collect();
-            // What comes next is the first offset that the loop leaves out.
+            // Next comes the first offset that the loop leaves out.
             let duration_ns = process.offsets(rate_qps, seed).nth(offsets.len()).unwrap();
             let whole = GeneratedTotals { query_count: offsets.len() as u64, samples_per_query: 3, duration_ns };
             prop_assert_eq!(schedule.totals(), whole);

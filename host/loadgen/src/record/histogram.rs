@@ -1,4 +1,4 @@
-//! Times in a histogram of fixed size, from which percentiles come out rounded up by at most 3.2 %.
+//! Keeps times in a histogram of fixed size; its percentiles are rounded up by at most 3.2 %.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -27,7 +27,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts one time.
+    /// Adds one time.
     pub fn add(&mut self, time_ns: u64) {
         self.counts[bucket(time_ns)] += 1;
         self.count += 1;
@@ -43,18 +43,18 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// Number of times.
+    /// Returns the number of times.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The longest time, exactly; 0 if there is none.
+    /// Returns the longest time, exactly; 0 if there are no times.
     pub(crate) fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
-    /// The mean of the times, exactly but for being rounded down; 0 if there is none.
+    /// Returns the mean of the times, exact except for rounding down; 0 if there are no times.
     pub(crate) fn mean_ns(&self) -> u64 {
         let mean_ns = self.sum_ns / u128::from(self.count.max(1));
         u64::try_from(mean_ns).expect("a mean is not above the maximum")

@@ -1,4 +1,4 @@
-//! One phase while it runs: a slot for each issued sample, which any thread completes, and what it keeps of responses.
+//! One phase while it runs: a slot for each issued sample, which any thread completes, and the kept responses.
 
 use std::{
     collections::TryReserveError,
@@ -100,12 +100,12 @@ impl Phase {
         })
     }
 
-    /// Sets the instant from which the phase's times count. [issuing thread, before the first issue]
+    /// Sets the zero of the phase's times. [issuing thread, before the first issue]
     pub(crate) fn start(&self, now_ns: u64) {
         self.start_ns.store(now_ns, Relaxed);
     }
 
-    /// The instant from which the phase's times count, on the test's clock.
+    /// Returns the zero of the phase's times, on the test's clock.
     pub(crate) fn start_ns(&self) -> u64 {
         self.start_ns.load(Relaxed)
     }
@@ -137,7 +137,7 @@ impl Phase {
         self.issued.end()
     }
 
-    /// The count of the test's [`Wake`] at which the phase's first `sample_count` completions have come.
+    /// Returns the count of the test's [`Wake`] at which the phase's first `sample_count` completions have come.
     pub(crate) fn signals_after(&self, sample_count: u64) -> u64 {
         self.first_signal + sample_count
     }
@@ -160,13 +160,13 @@ impl Phase {
         self.slots.get(self.position(sequence)).map(Slot::from)
     }
 
-    /// Position of the sample's slot, which is its sequence number where one thread issues.
+    /// Returns the position of the sample's slot, which is its sequence number if one thread issues.
     #[inline]
     pub(crate) fn position(&self, sequence: u64) -> u64 {
         Share::position(self.issuer_count, sequence)
     }
 
-    /// The slots around this position, and where they are, if they exist. [any thread, wait-free]
+    /// Returns the slots around this position, and their range, if they exist. [any thread, wait-free]
     #[inline]
     pub(crate) fn slots_around(&self, position: u64) -> Option<(Range<u64>, &[Pair])> {
         self.slots.segment(position)
@@ -225,9 +225,9 @@ impl Phase {
         completions
     }
 
-    /// Measurements of tokens so far, in a token run. Of the answered samples, those that lack tokens are left out, and
-    /// those that were completed with more of them than their data can hold. The times between tokens are recorded
-    /// without their samples, so they are left out where only some samples count.
+    /// Returns measurements of tokens so far, in a token run. Leaves out answered samples that lack tokens,
+    /// and samples that were completed with more tokens than their data can hold. The times between tokens
+    /// are recorded without their samples, so they are left out if only some samples count.
     pub(crate) fn tokens(&self, counted: Counted) -> Option<PhaseTokens> {
         let tokens = self.tokens.as_ref()?;
         let counts = |(_, sample): &(u64, SampleRecord)| counted.latency_ns(*sample).is_some();
@@ -281,7 +281,7 @@ pub(crate) struct Completions {
     pub count: u64,
     /// The largest latency.
     pub max_latency_ns: u64,
-    /// When the last of them was complete, in ns from the start of the phase.
+    /// Instant at which the last of them was complete, in ns from the start of the phase.
     pub last_ns: u64,
 }
 
@@ -290,7 +290,7 @@ pub(crate) struct Completions {
 pub(crate) struct Issuer<'a> {
     phase: &'a Phase,
     share: Share,
-    /// Where others read how many it has issued.
+    /// Count from which others read how many it has issued.
     written_count: &'a sync::AtomicU64,
     issued_count: u64,
 }
@@ -312,7 +312,7 @@ impl Issuer<'_> {
         if let Some(tokens) = &self.phase.tokens {
             tokens.reserve(sequence);
         }
-        // The sample's slot comes last: who finds the sample issued finds its place for tokens, too.
+        // The sample's slot comes last: a thread that finds the sample issued finds its place for tokens, too.
         let position = self.share.position_of(self.issued_count);
         Slot::from(self.phase.slots.get_or_zero(position)).issue(scheduled_ns, logged);
         self.issued_count += 1;
@@ -321,7 +321,7 @@ impl Issuer<'_> {
     }
 }
 
-/// When the last of these samples to complete did so, in ns from the start of the phase.
+/// Returns the instant at which the last of these samples completed, in ns from the start of the phase.
 pub(crate) fn done_ns(samples: impl Iterator<Item = SampleRecord>) -> u64 {
     let done = samples.filter_map(|sample| Some(sample.scheduled_ns + sample.completed_latency_ns()?));
     done.max().unwrap_or(0)

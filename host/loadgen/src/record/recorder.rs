@@ -32,7 +32,7 @@ pub(crate) struct Recorder<C> {
     wake: Arc<Wake>,
     phases: Segments<OnceLock<Arc<Phase>>>,
     phase_count: AtomicU64,
-    /// Phases of earlier tests of the same system, whose ids may still come back.
+    /// Number of phases of earlier tests of the same system, whose ids may still come back.
     earlier_phase_count: u64,
     violations: Violations,
     /// True if tokens are recorded, so that it matters since when the system has had a sample.
@@ -97,8 +97,8 @@ impl<C: Clock> Recorder<C> {
         phase.number == self.phase_count.load(Acquire)
     }
 
-    /// Completes samples, and wakes who waits for that. With `BY_HOST` the host fails them itself: after the end of
-    /// their phase that is nobody's fault.
+    /// Completes samples, and wakes the waiting thread. With `BY_HOST` the host fails them itself: after the
+    /// end of their phase that is not a violation.
     #[inline(always)] // Into `complete`, through which nearly all come.
     fn complete_all<const BY_HOST: bool>(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
         let mut place = None;
@@ -111,7 +111,7 @@ impl<C: Clock> Recorder<C> {
         }
     }
 
-    /// Returns whether the response completed a sample. `place` is where the response before it belonged.
+    /// Returns whether the response completed a sample. `place` is the place of the previous response.
     #[inline]
     fn complete_one<'a, const BY_HOST: bool>(
         &'a self,
@@ -192,15 +192,15 @@ struct IssuedSample<'a> {
     is_complete: bool,
 }
 
-/// Where a response belongs, kept for the next one, which usually lies beside it.
+/// The place of a response, kept for the next one, which usually lies next to it.
 struct Place<'a> {
     generation: u64,
     phase: &'a Phase,
     /// The instant of the completion, in ns from the start of the phase.
     at_ns: u64,
-    /// Before that nothing is issued, even what has a slot already: the samples of Offline.
+    /// Before that no sample counts as issued, not even one with a slot: the samples of Offline.
     is_started: bool,
-    /// Positions of the slots that are at hand.
+    /// Positions of the slots at hand.
     positions: Range<u64>,
     slots: &'a [Pair],
 }
@@ -259,7 +259,7 @@ impl<C: Clock> CompletionSink for Recorder<C> {
         self.records_tokens
     }
 
-    /// Tokens that came before are as those of a sample that was not issued yet: the system cannot have made them.
+    /// Tokens that came before are treated like tokens of an unissued sample: the system cannot have made them.
     fn handed_over(&self, samples: &[QuerySample]) {
         for QuerySample { id, .. } in samples {
             let (generation, sequence) = split(*id);
@@ -277,7 +277,7 @@ impl<C: Clock> CompletionSink for Recorder<C> {
     fn latency_begins_ns(&self, id: ResponseId) -> Option<u64> {
         let (generation, sequence) = split(id);
         let phase = self.phase(generation)?;
-        // Before the start nothing is issued, even what has a slot already.
+        // Before the start no sample counts as issued, not even one with a slot.
         phase.elapsed_ns(0)?;
         Some(phase.start_ns() + phase.sample(sequence)?.scheduled_ns)
     }

@@ -8,7 +8,7 @@ use proctor_vocabulary::ResponseId;
 
 const SEQUENCE_BITS: u32 = 48;
 
-/// The most phases of a test and those before it: their generations have 16 bits.
+/// Maximum number of phases of a test and before it: their generations have 16 bits.
 pub(crate) const MAX_PHASE_COUNT: u64 = (1 << 16) - 1;
 
 /// The id of the sample with this sequence number in the phase of this generation.

@@ -19,7 +19,7 @@ pub(crate) struct KeptResponse {
     pub data: Vec<u8>,
 }
 
-/// Where the responses of a phase are kept.
+/// Storage for the responses of a phase.
 #[derive(Debug)]
 pub(crate) enum ResponseStore {
     /// An accuracy phase is not timed: every response is allocated.
@@ -51,7 +51,7 @@ impl ResponseStore {
         }
     }
 
-    /// Moves out what was kept, in the order of the sequence numbers.
+    /// Moves out the kept responses, in the order of the sequence numbers.
     pub(crate) fn take(&self) -> Vec<KeptResponse> {
         let mut responses = match self {
             Self::Growing(list) => {
@@ -72,15 +72,15 @@ impl ResponseStore {
     }
 }
 
-/// A fixed block of words in which any thread claims the next free ones.
+/// A fixed block of words; any thread claims the next free ones.
 ///
-/// An entry is: length in bytes + 1, sequence number + 1, then the bytes, eight to a word and padded with zeros. To
-/// write its length is to claim it, by one compare-exchange: so the lengths lead from each entry to the next, whatever
-/// became of the threads that fill them. The sequence number is written last; an entry without one is skipped.
+/// An entry is: length in bytes + 1, sequence number + 1, then the bytes, eight to a word and padded with zeros.
+/// Writing its length claims it, by one compare-exchange: so the lengths lead from each entry to the next, whatever
+/// happens to the threads that fill them. The sequence number is written last; an entry without one is skipped.
 #[derive(Debug)]
 pub(crate) struct ResponseArena {
     words: Box<[AtomicU64]>,
-    /// A place from which the lengths lead to the free words.
+    /// Position from which the lengths lead to the free words.
     near_end: AtomicU64,
     overflow_count: AtomicU64,
 }
@@ -88,7 +88,7 @@ pub(crate) struct ResponseArena {
 impl ResponseArena {
     const HEADER_WORDS: usize = 2;
 
-    /// Room for `size_bytes`, of which each response takes 16 more than its data.
+    /// Reserves `size_bytes`; each response takes 16 more than its data.
     ///
     /// # Errors
     /// If there is no memory for it.
@@ -119,7 +119,7 @@ impl ResponseArena {
     /// The words of a new entry, unless there is no room for it.
     fn claim(&self, len_bytes: usize) -> Option<&[AtomicU64]> {
         let len = Self::entry_len(len_bytes);
-        // Acquire: whoever finds this entry finds the lengths that lead to it, also those that are skipped here.
+        // Acquire: a thread that finds this entry also finds the lengths that lead to it, including skipped ones.
         let mut start = usize::try_from(self.near_end.load(Acquire)).ok()?;
         loop {
             let entry = self.words.get(start..start.checked_add(len)?)?;

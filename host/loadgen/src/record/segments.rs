@@ -10,7 +10,7 @@ use crate::time::sync::{AtomicU64, zeroed_pairs};
 const FIRST_SEGMENT_LEN: u64 = 1024;
 /// Enough doubling segments for 48-bit indices.
 const SEGMENT_COUNT: usize = 39;
-/// As many pairs as a page of memory holds. A segment does not start at one, so they lie on up to two pages.
+/// Number of pairs in a page of memory. A segment does not start at one, so they lie on up to two pages.
 pub(crate) const PAIRS_PER_PAGE: u64 = 256;
 
 /// Two words of a sample: 16 bytes.
@@ -18,7 +18,7 @@ pub(crate) type Pair = [AtomicU64; 2];
 
 /// Segments of 1024, 2048, 4096, ... entries, each made when first needed.
 ///
-/// One thread makes segments; any thread reads those that exist, without a lock.
+/// One thread creates segments; any thread reads existing ones, without a lock.
 #[derive(Debug)]
 pub(crate) struct Segments<T> {
     segments: [OnceLock<Box<[T]>>; SEGMENT_COUNT],
@@ -70,8 +70,8 @@ impl Segments<Pair> {
         self.get_or_make(index, zeroed_pairs)
     }
 
-    /// Makes sure that writing the pair at `index` will cost no more than that, for a thread that writes every
-    /// `stride`th pair. [the thread that will use the pair, before that]
+    /// Makes writing the pair at `index` cost no more than that, for a thread that writes every `stride`th
+    /// pair. [the thread that will use the pair, before that]
     #[inline]
     pub(crate) fn make_ready(&self, index: u64, stride: u64) {
         if index % PAIRS_PER_PAGE < stride {
@@ -79,12 +79,12 @@ impl Segments<Pair> {
         }
     }
 
-    /// Writes to the pages of a pair and of those that follow it, up to the next that [`make_ready`](Self::make_ready)
-    /// looks at: the first write makes the system find a page and clear it.
+    /// Writes to the pages of a pair and of the following ones, up to the next that
+    /// [`make_ready`](Self::make_ready) looks at: the first write makes the system find a page and clear it.
     #[cold]
     fn touch_pages(&self, index: u64) {
         let last = index | (PAIRS_PER_PAGE - 1);
-        // Both ends: whatever the address of the segment is, there is no third page between them.
+        // Both ends: at any address of the segment, there is no third page between them.
         for word in [&self.get_or_zero(index)[0], &self.get_or_zero(last)[1]] {
             // Writes and changes nothing: the last pair may be another thread's, and in use.
             let _ = word.compare_exchange(0, 0, Relaxed, Relaxed);
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(segment[5000 - 3072][0].load(Relaxed), 7);
     }
 
-    /// Page faults of this thread for which nothing was read from a disk, so far.
+    /// Returns the page faults of this thread so far that read nothing from a disk.
     #[cfg(target_os = "linux")]
     fn minor_fault_count(stat: &std::fs::File) -> u64 {
         use std::os::unix::fs::FileExt as _;

@@ -1,4 +1,4 @@
-//! Who issues what: the shares of the issuing threads of a phase, and how far each of them has come.
+//! Tracks the shares of a phase's issuing threads, and the progress of each.
 //!
 //! Of N issuers, number k (from 0) issues the queries k, k + N, k + 2 N, ... Only Server has more than one, and its
 //! queries have one sample each, so the same holds for its samples.
@@ -6,7 +6,7 @@
 //! # Protocol
 //! Each issuer writes a count of its own, and adds a sample only after the sample's slot: a thread that reads a count
 //! finds every sample that it counts issued. There is no order between issuers, so at any instant samples before the
-//! last one issued may be missing, and those of an issuer that ended early stay so.
+//! last one issued may be missing, and the missing samples of an issuer that ended early stay missing.
 //!
 //! Source: LoadGen 6.0.17, `IssueQueriesInternal`.
 
@@ -35,8 +35,8 @@ impl Share {
         (0..issuer_count).map(move |index| Self { index, issuer_count })
     }
 
-    /// Position at which the samples of several issuers keep something for this one, their number `sequence`: a page
-    /// for each issuer in turn, so that no two of them write to one cache line.
+    /// Returns the position at which the samples of several issuers keep data for this one, their number
+    /// `sequence`: a page for each issuer in turn, so that no two of them write to one cache line.
     #[inline]
     pub(crate) fn position(issuer_count: u64, sequence: u64) -> u64 {
         if issuer_count == 1 {

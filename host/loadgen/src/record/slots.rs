@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 
 use crate::{record::segments::Pair, time::sync::AtomicU64};
 
-/// Bit 63: in `issued`, that the response is to be logged; in `completed`, that the sample failed.
+/// Bit 63: in `issued`, the response is to be logged; in `completed`, the sample failed.
 const FLAG: u64 = 1 << 63;
 const GIVEN_UP: u64 = u64::MAX;
 
@@ -87,19 +87,19 @@ impl SampleRecord {
         self.completed_latency_ns().filter(|_| !self.is_failed())
     }
 
-    /// The instant at which a completed sample completed, in ns from the start of issuing, failed or not.
+    /// Returns the instant of completion, in ns from the start of issuing, also of a failed sample.
     #[must_use]
     pub fn completed_ns(self) -> Option<u64> {
         self.completed_latency_ns().map(|latency_ns| self.scheduled_ns.saturating_add(latency_ns))
     }
 
-    /// Tells if the sample was issued.
+    /// Returns whether the sample was issued.
     #[must_use]
     pub fn is_issued(self) -> bool {
         self != Self::NOT_ISSUED
     }
 
-    /// Tells if the sample completed as failed.
+    /// Returns whether the sample completed as failed.
     #[must_use]
     pub fn is_failed(self) -> bool {
         self.latency_ns != Self::NOT_COMPLETED && self.latency_ns & Self::FAILED_BIT != 0
@@ -111,8 +111,8 @@ impl SampleRecord {
 pub(crate) enum Counted {
     /// All of them, as LoadGen counts.
     Completed,
-    /// All but those that failed, whose times are no latencies of answers. Figures of tokens leave out those that
-    /// lack tokens, too.
+    /// All but failed samples, whose times are not latencies of answers. Figures of tokens leave out samples
+    /// that lack tokens, too.
     Answered,
 }
 
@@ -140,7 +140,7 @@ impl Slot<'_> {
     pub(crate) fn issue(self, scheduled_ns: u64, logged: bool) {
         debug_assert!(scheduled_ns < FLAG - 1, "an instant has 63 bits");
         let flag = if logged { FLAG } else { 0 };
-        // Release: a thread that sees the sample issued sees what the issuing thread wrote before.
+        // Release: a thread that sees the sample issued sees the issuing thread's earlier writes.
         self.issued.store((scheduled_ns + 1) | flag, Ordering::Release);
     }
 
@@ -166,7 +166,7 @@ impl Slot<'_> {
         closed.is_ok()
     }
 
-    /// Tells if the response of the sample, which is issued, is to be logged.
+    /// Returns whether the response of the sample, which is issued, is to be logged.
     pub(crate) fn is_logged(self) -> bool {
         self.issued.load(Ordering::Acquire) & FLAG != 0
     }

@@ -1,5 +1,5 @@
-//! Tokens of each sample in a token run: when the first one came, and how many there were; and the times between those
-//! that are reported as they come.
+//! Records the tokens of each sample in a token run: when the first one came, and how many there were; and
+//! the times between tokens that are reported as they come.
 //!
 //! # Protocol of a token slot
 //! | `first_token` | `token_count` | state |
@@ -93,7 +93,7 @@ impl TokenSlot<'_> {
         }
     }
 
-    /// Records the number of tokens, and returns what had been reported. [the thread that completed the sample]
+    /// Records the number of tokens, and returns the earlier reports. [the thread that completed the sample]
     fn complete(self, token_count: u64) -> Reported {
         let complete = FLAG | token_count;
         let mut first_token = self.first_token.load(Ordering::Acquire);
@@ -151,7 +151,7 @@ enum Reported {
     },
 }
 
-/// The time in ns between two instants of which the earlier one has its lower bits only.
+/// Returns the time in ns between two instants; of the earlier one only the lower bits are known.
 fn time_since(earlier: u64, later: u64) -> u64 {
     let time_ns = later.wrapping_sub(earlier) & INSTANT_MASK;
     // Two threads may report two instants in the wrong order by a hair.
@@ -193,7 +193,7 @@ impl TokenRecorder {
         self.slots.get_or_zero(sequence);
     }
 
-    /// As [`reserve`](Self::reserve), ahead of time. [issuing thread]
+    /// Does the same as [`reserve`](Self::reserve), ahead of time. [issuing thread]
     pub(crate) fn make_ready(&self, sequence: u64, stride: u64) {
         self.slots.make_ready(sequence, stride);
     }
@@ -202,7 +202,7 @@ impl TokenRecorder {
         self.slots.get(sequence).map(TokenSlot::from)
     }
 
-    /// Tells if first tokens are measured.
+    /// Returns whether first tokens are measured.
     pub(crate) fn has_first_tokens(&self) -> bool {
         self.first_tokens == FirstTokens::Required
     }
@@ -232,7 +232,7 @@ impl TokenRecorder {
         Ok(())
     }
 
-    /// The violation of an issued sample of which tokens came before the system was given it. [any thread, wait-free]
+    /// Returns the violation if tokens of an issued sample came before the system got it. [any thread, wait-free]
     pub(crate) fn too_early(&self, sequence: u64) -> Option<ViolationKind> {
         match self.slot(sequence)?.first_token.load(Ordering::Acquire) {
             // What completes a sample before it is handed over is one completion too many afterwards.
@@ -247,7 +247,7 @@ impl TokenRecorder {
         self.between.read()
     }
 
-    /// Records the number of tokens of a sample with this much data, and notes what is wrong with it.
+    /// Records the number of tokens of a sample with this much data, and records any error in it.
     /// [the thread that completed the sample, wait-free]
     #[inline(never)] // The path of runs without tokens stays short.
     pub(crate) fn complete(
@@ -274,7 +274,7 @@ impl TokenRecorder {
         }
     }
 
-    /// Tells if a sample was completed with more tokens than its data can hold.
+    /// Returns whether a sample was completed with more tokens than its data can hold.
     pub(crate) fn has_too_many(&self, sequence: u64) -> bool {
         self.slot(sequence).is_some_and(TokenSlot::has_too_many)
     }
@@ -289,7 +289,7 @@ impl TokenRecorder {
         let first_token_ns = self.slot(sequence).and_then(TokenSlot::first_token_ns);
         Some(SampleTokens {
             latency_ns: sample.completed_latency_ns()?,
-            // Before the scheduled instant is only what a guessed id reports.
+            // Before the scheduled instant only a guessed id reports.
             first_token_latency_ns: first_token_ns
                 .filter(|_| self.has_first_tokens())
                 .map(|at_ns| at_ns.saturating_sub(sample.scheduled_ns)),

@@ -7,7 +7,7 @@ use crate::record::histogram::Histogram;
 pub struct SampleTokens {
     /// From the scheduled instant to the completion, in ns.
     pub latency_ns: u64,
-    /// From the scheduled instant to the first token, in ns. `None` in Offline, and where none came in time.
+    /// Time from the scheduled instant to the first token, in ns. `None` in Offline, and if no token came in time.
     pub first_token_latency_ns: Option<u64>,
     /// Number of output tokens; 0 if the system reported fewer than two.
     pub token_count: u64,
@@ -44,12 +44,12 @@ impl TokenCapacity {
 /// Answered samples of a token run that lack tokens, or claim more than they have, which makes the run INVALID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TokenlessSamples {
-    /// Samples without a first token, which are in no figure of tokens; in Offline none is asked for.
+    /// Number of samples without a first token, which are in no figure of tokens; in Offline none is requested.
     pub no_first_token_count: u64,
-    /// Other samples that were completed with fewer than two tokens, such as those of a system that counts none. They
-    /// are in the time to the first token, and in no other figure of tokens.
+    /// Number of other samples completed with fewer than two tokens, such as all samples of a system that
+    /// counts none. They are in the time to the first token, and in no other figure of tokens.
     pub too_few_tokens_count: u64,
-    /// Samples that were completed with more tokens than their data can hold, which are in no figure of tokens.
+    /// Number of samples completed with more tokens than their data can hold, which are in no figure of tokens.
     pub too_many_tokens_count: u64,
 }
 
@@ -78,7 +78,7 @@ pub struct PhaseTokens {
     pub first_token_latencies_ns: Vec<u64>,
     /// Time per output token of each completed sample, in ns, in the order of their issue. Empty in Offline.
     pub times_per_output_token_ns: Vec<u64>,
-    /// Output tokens of all completed samples.
+    /// Number of output tokens of all completed samples.
     pub token_count: u64,
     /// Samples that lack tokens and were left out of the above for that; zero in LoadGen's figures, which have all.
     pub left_out: TokenlessSamples,
@@ -87,8 +87,8 @@ pub struct PhaseTokens {
 }
 
 impl PhaseTokens {
-    /// Gathers samples in the order of their issue, and leaves out those that lack tokens. `has_first_tokens` says that
-    /// first tokens are asked for.
+    /// Gathers samples in the order of their issue, and leaves out samples that lack tokens.
+    /// `has_first_tokens` says that first tokens are requested.
     pub(crate) fn without_tokenless(
         samples: impl Iterator<Item = SampleTokens>,
         has_first_tokens: bool,

@@ -7,10 +7,10 @@ use std::{
 
 use proctor_vocabulary::{ResponseId, SampleStatus};
 
-/// Largest number of violations of each kind that are kept by name.
+/// Maximum number of violations of each kind that are kept by name.
 const KEPT: usize = 8;
 
-/// A way in which a completion can be wrong.
+/// A kind of wrong completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ViolationKind {
     /// The id belongs to no phase of this test.
@@ -23,15 +23,15 @@ pub enum ViolationKind {
     Late,
     /// The sample was completed with a status other than OK.
     Failed,
-    /// A first token came for an id of which no sample is known, issued, or of the present phase; or, in a token run,
-    /// of a sample that the system had yet to be given.
+    /// A first token came for an id that is unknown, not issued, or not of the present phase; or, in a token
+    /// run, for a sample that the system had not received yet.
     FirstTokenOfNoSample,
     /// A first token came after the sample was complete.
     FirstTokenAfterCompletion,
     /// Token runs: a first token came twice.
     FirstTokenTwice,
-    /// Tokens came for an id of which no sample is known, issued, or of the present phase; or, in a token run, of a
-    /// sample that the system had yet to be given.
+    /// Tokens came for an id that is unknown, not issued, or not of the present phase; or, in a token run,
+    /// for a sample that the system had not received yet.
     TokensOfNoSample,
     /// Tokens came after the sample was complete.
     TokensAfterCompletion,
@@ -39,7 +39,7 @@ pub enum ViolationKind {
     TokenCountDiffers,
     /// Token runs but Offline: the sample was completed, and no first token had come.
     NoFirstToken,
-    /// Token runs: the sample was completed with 0 tokens, which is what a system says that counts none.
+    /// Token runs: the sample was completed with 0 tokens, as by a system that does not count.
     NoTokenCount,
     /// Token runs: the sample was completed with one token, which has no time per output token.
     SingleToken,
@@ -67,8 +67,8 @@ impl ViolationKind {
         Self::TooManyTokens,
     ];
 
-    /// Says whether such a sample lacks tokens, or claims more than it has, so that figures of tokens that are shown
-    /// leave it out.
+    /// Returns whether such a sample lacks tokens, or claims more than it has, so that displayed figures of
+    /// tokens leave it out.
     pub(crate) fn is_of_tokenless(self) -> bool {
         matches!(self, Self::NoFirstToken | Self::NoTokenCount | Self::SingleToken | Self::TooManyTokens)
     }
@@ -163,8 +163,8 @@ impl Violations {
         }
     }
 
-    /// The kinds that occurred. `sample_id` tells the number of a response id. One that is being noted at this very
-    /// moment may come out with id 0.
+    /// Returns the kinds that occurred. `sample_id` maps a response id to its number. A violation that is
+    /// being recorded at this very moment may come out with id 0.
     pub(crate) fn report(&self, sample_id: impl Fn(ResponseId) -> Option<u64>) -> Vec<Violation> {
         let occurred = ViolationKind::ALL.into_iter().filter_map(|kind| {
             let tally = &self.tallies[kind as usize];

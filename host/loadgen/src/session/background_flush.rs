@@ -1,7 +1,7 @@
 //! A flush on a thread of its own, for a system whose flush returns only when everything is complete.
 //!
-//! The thread that runs the test must not wait for that: it is the one that notices when nothing completes any more,
-//! and that gives up when the user wants it to.
+//! The thread that runs the test must not wait for that: it has to notice when nothing more completes, and
+//! has to give up when the user wants it to.
 
 use std::{fmt, panic::resume_unwind, sync::Arc};
 
@@ -23,8 +23,8 @@ impl<E: Send + 'static> BackgroundFlush<E> {
         Self { flush: Arc::new(flush), running: Arc::new(Mutex::new(None)) }
     }
 
-    /// Starts a flush without waiting for it. It waits for the one before, if nobody has. If the system has no thread
-    /// for it, the flush runs on this one.
+    /// Starts a flush without waiting for it. First waits for the previous one, unless that was already done.
+    /// If the system has no thread for it, the flush runs on this one.
     ///
     /// # Errors
     /// The error of the flush before; or of this one, if it ran on this thread.
@@ -104,7 +104,7 @@ mod loom_tests {
 
     type Flush = BackgroundFlush<()>;
 
-    /// A system that asserts that it is asked for one thing at a time. Leaked, because a failure unwinds through
+    /// A system that asserts that it gets one request at a time. Leaked, because a failure unwinds through
     /// threads that still hold it.
     #[derive(Clone, Copy)]
     struct Asked(&'static AtomicU64);
@@ -127,7 +127,7 @@ mod loom_tests {
         }
     }
 
-    /// Two phases of which each issues and flushes.
+    /// Runs two phases that each issue and flush.
     fn two_phases(wait: fn(&Flush) -> Result<(), ()>) {
         let system = Asked::new();
         let flush = system.flush();
@@ -152,7 +152,7 @@ mod loom_tests {
         loom::model(|| two_phases(|_| Ok(())));
     }
 
-    /// Two flushes, and nobody waits between them.
+    /// Starts two flushes without waiting between them.
     fn two_flushes(start: fn(&Flush) -> Result<(), ()>) {
         let flush = Asked::new().flush();
         start(&flush).unwrap();

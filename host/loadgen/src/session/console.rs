@@ -1,4 +1,4 @@
-//! Where the lines go that a test prints while it runs.
+//! Console for the lines that a test prints while it runs.
 
 use std::fmt;
 

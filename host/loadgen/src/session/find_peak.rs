@@ -1,12 +1,12 @@
-//! The search for the highest rate at which a Server keeps its latency bound.
+//! Searches for the highest rate at which a Server keeps its latency bound.
 //!
 //! The rate is doubled (or multiplied by the step that is set) until the bound is missed, then the gap is halved
 //! until the wanted decimals of its ends agree. Each rate is one run with the same seeds, so the arrivals of all runs
 //! are the same pattern, stretched.
 //!
-//! A rate is met if its run meets the latency bound; whether it was long enough and what early stopping says is judged
-//! only for the reported run, as LoadGen does it. Beyond LoadGen, a rate at which samples fail, lack tokens in a token
-//! run, or too many queries are outstanding is not met: a system that turns queries away quickly would keep any bound.
+//! A rate is met if its run meets the latency bound; its length and early stopping are judged only for the reported
+//! run, as in LoadGen. Beyond LoadGen, a rate at which samples fail, lack tokens in a token run, or too many queries
+//! are outstanding is not met: a system that turns queries away quickly would keep any bound.
 //!
 //! [`PeakSearch`] decides and knows nothing of time; [`Run::find_peak`] makes the runs.
 //!
@@ -32,7 +32,7 @@ use crate::{
 };
 
 impl<C: Clock> Run<'_, C> {
-    /// Makes the whole search. The set is loaded for each run of the widening, and once for all of the narrowing.
+    /// Runs the whole search. The set is loaded for each run of the widening, and once for all of the narrowing.
     pub(super) fn find_peak(&mut self, plan: &PhasePlan) -> Result<PeakSearch, LoadGenError> {
         let mut search = PeakSearch::new(&self.settings.request);
         let mut is_loaded = false;
@@ -77,16 +77,16 @@ impl<C: Clock> Run<'_, C> {
     }
 }
 
-/// Tells if samples take no virtual time: all of a run or, far above the rate at which the search began, some. A sample
-/// that fills a batch completes with it at once, while those before it have waited for it; at a low rate batches do not
-/// fill. Service times that are 0 by chance do not make a peak lie that far up.
+/// Returns whether samples take no virtual time: all of a run or, far above the rate at which the search began, some. A
+/// sample that fills a batch completes with it at once, while the ones before it have waited for it; at a low rate
+/// batches do not fill. Service times that are 0 by chance do not make a peak lie that far up.
 fn takes_no_time(phase: &PhaseOutcome, growth: f64) -> bool {
     const FAR: f64 = 1000.0;
     let is_at_once = |sample: SampleRecord| sample.answered_latency_ns() == Some(0);
     phase.record.max_latency_ns == 0 || (growth >= FAR && phase.phase.samples(0).any(is_at_once))
 }
 
-/// Tells if the run meets its rate, or why not. Samples that failed or lack tokens are noted as an error of the run.
+/// Returns whether the run meets its rate, or why not. Records failed or tokenless samples as an error of the run.
 fn check(phase: &mut PhaseOutcome, settings: &EffectiveSettings) -> Result<(), RateNotMet> {
     let is_failed = |sample: &SampleRecord| sample.is_failed();
     let failed_count = phase.phase.samples(0).filter(is_failed).count();

@@ -23,7 +23,7 @@ use crate::{
     time::{clock::Clock, timer_slack::ExactTimers, wake::Wake},
 };
 
-/// Largest number of counters of completions: processors that could complete at the same time.
+/// Maximum number of completion counters: processors that could complete at the same time.
 const COUNTERS_MAX: u64 = 64;
 
 /// One test: made with its settings, run once.
@@ -65,7 +65,7 @@ impl<C: Clock> LoadGen<C> {
         Self { console: Console::new(print), ..self }
     }
 
-    /// Where the system under test completes its samples. [any thread]
+    /// Returns the sink for completions of the system under test. [any thread]
     #[must_use]
     pub fn sink(&self) -> Arc<dyn CompletionSink> {
         Arc::clone(&self.recorder) as Arc<dyn CompletionSink>
@@ -156,7 +156,7 @@ impl<C: Clock> LoadGen<C> {
         Ok(outcome)
     }
 
-    /// Adds what the system has done against the rules of completion since the run to its outcome, and judges that
+    /// Adds the system's violations of the completion rules since the run to its outcome, and judges that
     /// again: after the last phase the test is over, but the system may go on. [any number of times]
     pub fn add_late_violations(&self, outcome: &mut TestOutcome) {
         let violations = self.recorder.violations();
@@ -181,7 +181,7 @@ impl<C: Clock> LoadGen<C> {
     }
 }
 
-/// The settings as the audit file leaves them, and what it did. One with a line in error changes nothing.
+/// Returns the settings after the audit file, and its report. A file with a line in error changes nothing.
 fn audited(settings: &TestSettings, options: &LoadGenOptions) -> (TestSettings, Option<Audit>) {
     let mut request = settings.clone();
     let audit = options.audit_config.as_ref().map(|text| apply_audit(text, &mut request));

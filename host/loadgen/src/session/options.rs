@@ -1,4 +1,4 @@
-//! The limits of a load generator, and what its caller adds to the settings.
+//! Limits of a load generator, and its caller's additions to the settings.
 
 use proctor_loadgen_settings::config_file::LogError;
 

@@ -27,9 +27,9 @@ pub struct PhaseProgress {
     pub phase_number: u64,
     /// The purpose of the phase.
     pub mode: PhaseMode,
-    /// Samples issued in this phase.
+    /// Number of samples issued in this phase.
     pub issued_count: u64,
-    /// Samples completed in this phase, failed ones included.
+    /// Number of samples completed in this phase, including failed ones.
     pub completed_count: u64,
     /// Time since the start of issuing; it stands still once the phase is over.
     pub elapsed_ns: u64,
@@ -67,8 +67,8 @@ impl Progress {
         }
     }
 
-    /// The sequence number of this sample of the current phase, and what is known of it; `None` if it was never issued
-    /// there.
+    /// Returns the sequence number of this sample of the current phase, and its record; `None` if it was
+    /// never issued there.
     #[must_use]
     pub fn sample(&self, id: ResponseId) -> Option<(u64, SampleRecord)> {
         self.observed.sample(id)
@@ -80,14 +80,14 @@ impl Progress {
         self.observed.current_phase()?.begun_ns()
     }
 
-    /// Tells if this sample of the current phase is issued and not complete.
+    /// Returns whether this sample of the current phase is issued and not complete.
     #[must_use]
     pub fn is_outstanding(&self, id: ResponseId) -> bool {
         self.sample(id).is_some_and(|(_, record)| record.completed_latency_ns().is_none())
     }
 
-    /// As [`read_samples`](Self::read_samples), from sequence number `from` on, with what a token run has measured of
-    /// each completed sample.
+    /// Does the same as [`read_samples`](Self::read_samples), from sequence number `from` on, with a token
+    /// run's measurements of each completed sample.
     pub fn read_token_samples(&self, from: u64, samples: &mut Vec<(SampleRecord, Option<SampleTokens>)>) {
         if let Some(phase) = self.observed.current_phase() {
             let numbered = (from..).zip(phase.records(from));
@@ -98,7 +98,7 @@ impl Progress {
         }
     }
 
-    /// Appends the latencies in ns of those of the current phase's last `window` issued samples that were answered.
+    /// Appends the latencies in ns of the answered samples among the current phase's last `window` issued ones.
     ///
     /// For a live display: while samples are outstanding, the slow ones among them are not seen yet.
     pub fn recent_latencies(&self, window: u64, latencies_ns: &mut Vec<u64>) {
@@ -130,7 +130,7 @@ impl StopHandle {
         Self { wake, reason: Arc::default() }
     }
 
-    /// Issues nothing any more, waits for what is outstanding, and makes the test INVALID with this reason.
+    /// Stops issuing, waits for outstanding samples, and makes the test INVALID with this reason.
     ///
     /// A second call gives up waiting. The first reason stays. [any thread; not for use inside a signal handler]
     pub fn stop(&self, reason: impl Into<String>) {
@@ -138,8 +138,8 @@ impl StopHandle {
         self.wake.stop();
     }
 
-    /// Ends the issue of queries as [`stop`](Self::stop) does, but without a reason: the caller has one of its own, and
-    /// adds it to the outcome. What is outstanding is waited for. [any thread]
+    /// Ends the issue of queries as [`stop`](Self::stop) does, but without a reason: the caller adds its own
+    /// to the outcome. Outstanding samples are waited for. [any thread]
     pub fn end_issue(&self) {
         self.wake.stop();
     }
@@ -151,13 +151,13 @@ impl StopHandle {
         self.wake.stop();
     }
 
-    /// Tells if the caller has stopped waiting for outstanding samples. [any thread]
+    /// Returns whether the caller has stopped waiting for outstanding samples. [any thread]
     #[must_use]
     pub fn is_given_up(&self) -> bool {
         self.wake.stop_count() >= GIVEN_UP
     }
 
-    /// Why the test was stopped, if it was.
+    /// Returns why the test was stopped, if it was.
     #[must_use]
     pub fn reason(&self) -> Option<String> {
         self.lock().clone()

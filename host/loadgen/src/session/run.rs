@@ -52,7 +52,7 @@ pub(super) struct Run<'a, C: Clock> {
     pub origin_ns: u64,
     pub sampler: AccuracySampler,
     pub next_sample_id: u64,
-    /// Samples of the last phase that were generated and took no variate of the sampler yet.
+    /// Number of generated samples of the last phase that have not taken a variate of the sampler yet.
     pub undrawn_sample_count: u64,
     pub phases: Vec<PhaseOutcome>,
     pub accuracy: Vec<AccuracyRecord>,
@@ -114,8 +114,8 @@ impl<C: Clock> Run<'_, C> {
             is_traced,
         })?;
         self.sut.flush();
-        // After a stall there is nothing to wait for, beyond what the flush itself brought. A first stop has only
-        // ended the issuing; the second ends this wait.
+        // After a stall there is nothing to wait for, beyond completions from the flush itself. A first stop
+        // has only ended the issuing; the second ends this wait.
         let waited = match issued.end {
             IssueEnd::Stalled => Waited::Stalled,
             _ => stall_guard.wait_all(&phase, 2),
@@ -197,13 +197,13 @@ impl<C: Clock> Run<'_, C> {
         Some(check)
     }
 
-    /// Tells if a performance phase logs any responses.
+    /// Returns whether a performance phase logs any responses.
     fn logs_responses(&self) -> bool {
         self.settings.request.accuracy_log_probability > 0.0
             || self.settings.request.accuracy_log_sampling_target > 0
     }
 
-    /// Tells if the next phase would be pointless.
+    /// Returns whether the next phase would be pointless.
     pub(super) fn is_broken(&self) -> bool {
         self.wake.is_stopped() || self.phases.iter().any(|phase| phase.missing.is_some())
     }

@@ -10,7 +10,7 @@ use crate::time::{
     wake::Wake,
 };
 
-/// A monotonic clock and the two ways in which an issuing thread waits.
+/// A monotonic clock with the two waits of an issuing thread.
 ///
 /// The load generator is generic over it, so that the same loop runs in real time ([`RealClock`]) and in virtual
 /// time ([`VirtualClock`](crate::VirtualClock)).
@@ -27,11 +27,11 @@ pub trait Clock: Send + Sync + 'static {
     /// `ready` must become true only by something that then signals or stops `wake`.
     fn wait_for(&self, wake: &Wake, deadline_ns: Option<u64>, ready: &dyn Fn() -> bool) -> bool;
 
-    /// Tells if time passes only inside the wait functions, so that runs repeat exactly.
+    /// Returns whether time passes only inside the wait functions, so that runs repeat exactly.
     fn is_virtual(&self) -> bool;
 
-    /// The wall clock in ns since 1970, UTC; `None` in virtual time, which has none. Only read around a phase, for the
-    /// logs. [any thread]
+    /// Returns the wall clock in ns since 1970, UTC; `None` in virtual time, which has no wall clock. Only
+    /// read around a phase, for the logs. [any thread]
     fn unix_ns(&self) -> Option<u64> {
         None
     }
@@ -78,7 +78,7 @@ impl RealClock {
     /// of an engine that spins for work.
     const CROWDED_YIELD_NS: u64 = 500_000;
 
-    /// Time for which such a thread is left alone, in ns. To try again costs a time slice, some ms.
+    /// Time for which such a thread is left alone, in ns. A retry costs a time slice, some ms.
     const CROWDED_NS: u64 = 200_000_000;
 
     /// Starts a clock at 0 ns that waits in the default way.
@@ -93,8 +93,8 @@ impl RealClock {
         Self { origin_ns: monotonic_ns(), policy, crowded_until_ns: AtomicU64::new(0) }
     }
 
-    /// The instant at which this clock showed 0, in ns on the clock of the system that all of a process read: with it,
-    /// instants of one of them can be told on another.
+    /// Returns the instant at which this clock showed 0, in ns on the system clock that all clocks of a
+    /// process read: with it, instants of one clock can be converted to another.
     #[must_use]
     pub fn origin_ns(&self) -> u64 {
         self.origin_ns
@@ -105,8 +105,8 @@ impl RealClock {
     /// The thread that completes may need this very processor: on a full machine a bare spin would keep it waiting, so
     /// after a while every look is followed by a yield.
     ///
-    /// A hybrid wait ends when the processor comes back from a yield late, and so do those that follow: beside a
-    /// thread that spins, too, each of them would cost a time slice, while a sleeper that is woken has the processor
+    /// A hybrid wait ends when the processor comes back from a yield late, and so do the next ones: next to a
+    /// thread that spins, too, each of them would cost a time slice, while a woken sleeper has the processor
     /// at once.
     fn spin_for(&self, until_ns: u64, ready: &dyn Fn() -> bool) -> bool {
         let yield_from_ns = self.now_ns().saturating_add(Self::SPIN_BEFORE_YIELD_NS);
@@ -203,7 +203,7 @@ mod tests {
 
     use super::*;
 
-    /// One clock for each way to wait.
+    /// Returns one clock for each way to wait.
     fn clocks() -> impl Iterator<Item = RealClock> {
         let policies = Wait::ALL.iter().map(|wait| WaitPolicy { wait: *wait, ..WaitPolicy::default() });
         policies.map(RealClock::with_policy)

@@ -57,7 +57,7 @@ mod thread_number {
 
 #[cfg(loom)]
 mod thread_number {
-    /// Models say themselves who counts where.
+    /// Models choose the counter of each thread themselves.
     pub(crate) fn thread_number() -> u64 {
         0
     }
@@ -67,7 +67,7 @@ mod thread_number {
 
 pub(crate) use thread_number::{set_thread_number, thread_number};
 
-/// The calling thread.
+/// Returns the calling thread.
 pub(crate) fn current() -> Thread {
     thread::current()
 }
@@ -94,7 +94,7 @@ pub(crate) fn zeroed_pairs(len: usize) -> Box<[[AtomicU64; 2]]> {
         .expect("without memory for its samples a test cannot go on")
 }
 
-/// Pairs of 0.
+/// Allocates `len` pairs of 0.
 #[cfg(loom)]
 pub(crate) fn zeroed_pairs(len: usize) -> Box<[[AtomicU64; 2]]> {
     (0..len).map(|_| [0; 2].map(AtomicU64::new)).collect()

@@ -1,4 +1,4 @@
-//! How exactly the system wakes a sleeping thread.
+//! Sets how exactly the system wakes a sleeping thread.
 
 /// Timers of the calling thread fire as exactly as they can, for as long as this lives.
 ///
@@ -20,10 +20,10 @@ mod linux {
     impl ExactTimers {
         /// Sets the slack of the calling thread to 1 ns. Where that is not allowed, timers stay as they are.
         pub(crate) fn set() -> Self {
-            // 0 is how the system says that the thread has none, as real-time threads do.
+            // 0 means that the thread has no slack, as for real-time threads.
             let before_ns = current_timer_slack().ok().and_then(NonZeroU64::new);
             if before_ns.is_some() {
-                // Failing, it is as exact as before; the issue delay tells.
+                // On failure, precision is as before; the issue delay shows it.
                 let _ = set_current_timer_slack(Some(NonZeroU64::MIN));
             }
             Self { before_ns }

@@ -81,7 +81,7 @@ impl Clock for VirtualClock {
         self.now_ns()
     }
 
-    /// Returns false also once no event is left, at the time of the last one: nothing could happen any more.
+    /// Also returns false once no event is left, at the time of the last one: nothing more can happen.
     fn wait_for(&self, _wake: &Wake, deadline_ns: Option<u64>, ready: &dyn Fn() -> bool) -> bool {
         let deadline_ns = deadline_ns.unwrap_or(u64::MAX);
         while !ready() {

@@ -1,14 +1,14 @@
-//! How a thread waits in real time: asleep, awake, or first the one and then the other.
+//! Ways in which a thread waits in real time: asleep, awake, or first the one and then the other.
 
 use std::str::FromStr;
 
 use proctor_vocabulary::registry::UnknownName;
 
-/// How the issuing thread waits for the instant of a query, or for completions.
+/// Way in which the issuing thread waits for the instant of a query, or for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Wait {
-    /// Asleep to the very instant, as the official LoadGen waits: no processor time, and every query late by what the
-    /// system needs to wake a thread.
+    /// Asleep to the very instant, as the official LoadGen waits: no processor time, and every query late by
+    /// the system's wake-up time.
     Sleep,
     /// Asleep until shortly before the instant, then awake; for completions the other way round, unless another
     /// thread keeps the processor busy.
@@ -29,10 +29,10 @@ impl FromStr for Wait {
     }
 }
 
-/// How a [`RealClock`](crate::RealClock) waits.
+/// Wait policy of a [`RealClock`](crate::RealClock).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitPolicy {
-    /// Asleep or awake.
+    /// Whether to wait asleep or awake.
     pub wait: Wait,
     /// [`Wait::Hybrid`]: how long before an instant sleep ends, and how long completions are waited for before it
     /// begins, in ns.

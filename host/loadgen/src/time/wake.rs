@@ -9,11 +9,11 @@
 //! `wake_at` is written before the announcement and read only after having seen it. A signal therefore costs one
 //! atomic addition, and takes the lock around the waiter's handle only if that thread asked to be woken now.
 //!
-//! Where several threads issue, those that signal would wait for each other's addition. So there are several counters
-//! then, each with a `state` as above, and each thread has one of them. The waiter announces its sleep in all of them.
-//! Who finds the announcement adds all counters up by read-modify-write: of the last signals on different counters, the
-//! one whose addition is the last of all finds the others. Those who found no announcement came before it, and the
-//! waiter sees them.
+//! If several threads issue, signalling threads would wait for each other's addition. So there are several
+//! counters then, each with a `state` as above, and each thread has one of them. The waiter announces its
+//! sleep in all of them. A thread that finds the announcement adds all counters up by read-modify-write: of
+//! the last signals on different counters, the one whose addition is the last of all finds the others.
+//! Threads that found no announcement came before it, and the waiter sees them.
 //!
 //! Several threads may sleep until an instant. Each of them enlists before, so that a stop finds all of them.
 
@@ -38,7 +38,7 @@ pub struct Wake {
     enlisted: Mutex<Vec<Thread>>,
 }
 
-/// A thread is among those that a stop wakes, for as long as this lives.
+/// Registers a thread to be woken by a stop, for as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Enlisted<'a>(&'a Wake);
 
@@ -56,7 +56,7 @@ impl Wake {
         Self::with_counters(1)
     }
 
-    /// As [`new`](Self::new), for events that `count` threads signal all the time.
+    /// Does the same as [`new`](Self::new), for events that `count` threads signal all the time.
     pub(crate) fn with_counters(count: u64) -> Self {
         Self {
             state: Apart(AtomicU64::new(0)),
@@ -68,7 +68,7 @@ impl Wake {
         }
     }
 
-    /// Adds `count` events. What the caller wrote before is visible to a thread that then reads [`count`](Wake::count).
+    /// Adds `count` events. The caller's earlier writes are visible to a thread that then reads [`count`](Wake::count).
     /// [any thread; wait-free unless the waiter sleeps and is due]
     #[inline]
     pub fn signal(&self, count: u64) {
@@ -98,7 +98,7 @@ impl Wake {
         }
     }
 
-    /// Number of events so far, read so that the last of several who add and then read finds what all have added.
+    /// Returns the number of events, read so that the last of several adding readers finds all additions.
     #[cold]
     fn count_last(&self) -> u64 {
         self.states().map(|state| state.fetch_add(0, Ordering::AcqRel) / ONE_SIGNAL).sum()
@@ -114,26 +114,26 @@ impl Wake {
         self.states().map(|state| state.load(Ordering::Acquire) / ONE_SIGNAL).sum()
     }
 
-    /// Lets a waiter sleep on until the count has reached `count`, whatever it is waiting for; 0 is every event.
+    /// Lets a waiter sleep until the count has reached `count`, regardless of its condition; 0 is every event.
     /// [waiting thread, before it waits]
     pub fn wake_at(&self, count: u64) {
         self.wake_at.store(count, Ordering::Relaxed);
     }
 
-    /// Has a stop wake this thread, too: one of several that wait for instants. [the thread, before it waits]
+    /// Makes a stop wake this thread, too: one of several that wait for instants. [the thread, before it waits]
     pub(crate) fn enlist(&self) -> Enlisted<'_> {
         self.lock_enlisted().push(current());
         Enlisted(self)
     }
 
-    /// Wakes who waits and makes every further [`wait_until`](crate::Clock::wait_until) return at once. [any thread]
+    /// Wakes the waiters and makes each further [`wait_until`](crate::Clock::wait_until) return at once. [any thread]
     pub fn stop(&self) {
         self.stops.fetch_add(1, Ordering::AcqRel);
         self.unpark();
         self.lock_enlisted().iter().for_each(Thread::unpark);
     }
 
-    /// Tells if [`stop`](Wake::stop) was called. [any thread]
+    /// Returns whether [`stop`](Wake::stop) was called. [any thread]
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop_count() > 0

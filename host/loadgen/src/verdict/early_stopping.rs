@@ -7,7 +7,7 @@
 
 /// 1 - confidence, computed as LoadGen computes it. The rules fix the confidence: it is not a knob.
 const IMPROBABLE: f64 = 1.0 - 0.99;
-/// Terms of the series below this cannot change the sum any more, as LoadGen sees it.
+/// Terms of the series below this can no longer change the sum, as LoadGen sees it.
 const SMALLEST_TERM: f64 = 1.0 / (1_u64 << 33) as f64;
 /// The series of Stirling's formula behind its leading term, in odd powers of `1 / x`, from the constant on.
 ///
@@ -69,7 +69,7 @@ pub fn over_latency_allowance(query_count: u64, quantile: f64) -> Option<u64> {
     Some(allowed)
 }
 
-/// The probability of at most `over` misses among `under + over` queries, each of which misses with `1 - quantile`:
+/// Returns the probability of at most `over` misses among `under + over` queries that each miss with `1 - quantile`:
 /// the regularised incomplete beta function I_quantile(under, over + 1), as a power times a hypergeometric series.
 fn odds(under: u64, over: u64, quantile: f64) -> f64 {
     let (h, t) = (under as f64, over as f64);
@@ -136,7 +136,7 @@ mod tests {
         (0.999_998, 1280, 682_863_735),
     ];
 
-    /// The counts that the official program wrote, where neighbouring counts cannot be told apart by their odds.
+    /// Compares with counts that the official program wrote, where the odds cannot distinguish neighbouring counts.
     #[test]
     fn extreme_percentiles_need_the_counts_that_loadgen_states() {
         for (quantile, over, under) in ROWS {

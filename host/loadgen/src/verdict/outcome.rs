@@ -49,7 +49,7 @@ pub struct TestOutcome {
     pub effective: EffectiveSettings,
     /// Name of the system under test.
     pub sut_name: String,
-    /// How long it took to ask the system for its name, in ns; 0 in virtual time.
+    /// Time that it took to ask the system for its name, in ns; 0 in virtual time.
     pub sut_name_duration_ns: u64,
     /// Name of the query sample library.
     pub qsl_name: String,
@@ -57,11 +57,11 @@ pub struct TestOutcome {
     pub qsl_performance_count: u64,
     /// The phases that took place, in order.
     pub phases: Vec<PhaseOutcome>,
-    /// The result of the performance phase, if there was one, as LoadGen's logs have it; of a search for the peak, that
-    /// of the reported run.
+    /// Result of the performance phase, if there was one, as LoadGen's logs have it; for a peak search, the
+    /// reported run's.
     pub performance: Option<PerformanceResult>,
-    /// The same without the samples that failed, and in figures of tokens without those that lack them; `None` if there
-    /// are no such samples.
+    /// Same result without failed samples, and in figures of tokens without samples that lack them; `None` if
+    /// there are no such samples.
     pub answered: Option<PerformanceResult>,
     /// The search for the peak, if that was the mode.
     pub peak_search: Option<PeakSearch>,
@@ -75,22 +75,22 @@ pub struct TestOutcome {
     pub setting_errors: Vec<Contradiction>,
     /// Everything that the system under test did against the rules of completion.
     pub violations: Vec<Violation>,
-    /// Why the test was stopped from outside, if it was.
+    /// Reason why the test was stopped from outside, if it was.
     pub interrupted: Option<String>,
     /// The logged responses: all in accuracy phases, a chosen few in a performance phase. By sample number.
     pub accuracy: Vec<AccuracyRecord>,
 }
 
 impl TestOutcome {
-    /// The figures to show. Samples that failed, are missing or were completed late are in no latency and no
-    /// throughput, figures of tokens leave out those that lack tokens, and one that was completed twice is there once;
-    /// LoadGen's logs count those that failed or lack tokens.
+    /// Returns the figures to show. Samples that failed, are missing or were completed late are in no latency
+    /// and no throughput, figures of tokens leave out samples that lack tokens, and one that was completed
+    /// twice is there once; LoadGen's logs count samples that failed or lack tokens.
     #[must_use]
     pub fn figures(&self) -> Option<&PerformanceResult> {
         self.answered.as_ref().or(self.performance.as_ref())
     }
 
-    /// How often the system broke this rule of completion.
+    /// Returns how often the system broke this rule of completion.
     #[must_use]
     pub fn violation_count(&self, kind: ViolationKind) -> u64 {
         self.violations
@@ -106,14 +106,14 @@ impl TestOutcome {
         !self.findings.iter().any(Finding::is_broken)
     }
 
-    /// Tells if a second stop from outside gave up samples that were outstanding.
+    /// Returns whether a second stop from outside gave up samples that were outstanding.
     #[must_use]
     pub fn is_given_up(&self) -> bool {
         self.phases.iter().any(|phase| is_given_up(phase, self.interrupted.is_some()))
     }
 
-    /// The broken rules, in the order in which reasons are listed: what happened in other phases than the reported one
-    /// comes before the figures. Empty if the test is VALID.
+    /// Returns the broken rules, in the order in which reasons are listed: events in other phases than the
+    /// reported one come before the figures. Empty if the test is VALID.
     #[must_use]
     pub fn broken(&self) -> Vec<&Finding> {
         let mut broken: Vec<_> = self.findings.iter().filter(|finding| finding.is_broken()).collect();
@@ -121,7 +121,7 @@ impl TestOutcome {
         broken
     }
 
-    /// Why the test is INVALID, one sentence for each broken rule; empty if it is VALID.
+    /// Returns why the test is INVALID, one sentence for each broken rule; empty if it is VALID.
     #[must_use]
     pub fn reasons(&self) -> Vec<String> {
         self.broken().into_iter().map(Finding::reason).collect()
@@ -142,12 +142,12 @@ impl TestOutcome {
         })
     }
 
-    /// The broken rules that make the result INVALID. The runs of a search for the peak make one result.
+    /// Returns the broken rules that make the result INVALID. The runs of a search for the peak make one result.
     pub(crate) fn against_result(&self) -> Vec<&Finding> {
         self.broken().into_iter().filter(|finding| !self.is_of_another_phase(finding)).collect()
     }
 
-    /// Tells if the finding is about a phase that the result is not about.
+    /// Returns whether the finding is about a phase that the result is not about.
     fn is_of_another_phase(&self, finding: &Finding) -> bool {
         match finding.scope {
             Scope::Phase(number) => self.peak_search.is_none() && self.reported_phase() != Some(number),
@@ -204,7 +204,7 @@ impl TestOutcome {
         }
     }
 
-    /// Tells if a test of accuracy and performance in one ended before its performance phase.
+    /// Returns whether a test of accuracy and performance in one ended before its performance phase.
     #[must_use]
     pub fn ended_before_performance(&self) -> bool {
         self.effective.request.mode == TestMode::SubmissionRun && self.reported_phase().is_none()
@@ -215,7 +215,7 @@ impl TestOutcome {
         PhaseMode::reported_of(self.effective.request.mode)
     }
 
-    /// The settings that the figures are about: those of the test, with the rate of the reported run of a search.
+    /// Returns the settings that the figures are about: the test's, with the rate of the reported run of a search.
     #[must_use]
     pub fn reported_settings(&self) -> EffectiveSettings {
         let mut settings = self.effective.clone();
@@ -225,15 +225,15 @@ impl TestOutcome {
         settings
     }
 
-    /// The samples of the performance phase, none if the test did not come to it; in mode AccuracyOnly, those of all
-    /// accuracy phases. Of a search for the peak, those of the reported run. Where an issuing thread ended before
-    /// another, its share is filled with [`SampleRecord::NOT_ISSUED`], so that each sample stands at its number.
+    /// Returns the samples of the performance phase, none if the test did not get to it; in mode AccuracyOnly, of
+    /// all accuracy phases; for a peak search, of the reported run. If an issuing thread ended before another, its
+    /// share is filled with [`SampleRecord::NOT_ISSUED`], so that each sample stands at its number.
     pub fn samples(&self) -> impl Iterator<Item = SampleRecord> {
         self.reported_phases().flat_map(|phase| phase.phase.records(0))
     }
 
-    /// Writes [`samples`](Self::samples), 16 bytes each: two little-endian `u64`, the instant from which the latency
-    /// counts and the latency, both in ns. See [`SampleRecord`] for the special values of the latency.
+    /// Writes [`samples`](Self::samples), 16 bytes each: two little-endian `u64`, the instant from which latency is
+    /// measured and the latency, both in ns. See [`SampleRecord`] for the special values of the latency.
     ///
     /// # Errors
     /// If writing fails.

@@ -1,4 +1,4 @@
-//! The search for the highest rate at which a Server keeps its latency bound, which decides and knows nothing of time.
+//! Searches for the highest rate at which a Server keeps its latency bound: only decides, knows nothing of time.
 
 use std::fmt;
 
@@ -62,7 +62,7 @@ impl fmt::Display for PeakStep {
     }
 }
 
-/// Why a rate is not met.
+/// Reason why a rate is not met.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RateNotMet {
     /// Samples failed, or lack tokens.
@@ -74,12 +74,12 @@ pub enum RateNotMet {
     /// A latency is over its bound: LoadGen's advice, with its line break between that for both bounds of the tokens.
     #[error("{}", advice.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n * "))]
     OverBound {
-        /// For each bound.
+        /// Advice for each bound.
         advice: Vec<Recommendation>,
     },
 }
 
-/// How a search ended. Displays as the message or error of the detail log; the first two are LoadGen's.
+/// End of a search. Displays as the message or error of the detail log; the first two are LoadGen's.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PeakEnd {
     /// The highest rate that is met, to the wanted decimals.
@@ -113,7 +113,7 @@ pub enum PeakEnd {
          or server_target_qps"
     )]
     OutOfRuns {
-        /// Runs of the search.
+        /// Number of runs of the search.
         count: usize,
     },
     /// A run did not come to its end: the test was stopped, or samples were never completed.
@@ -128,9 +128,9 @@ pub struct PeakSearch {
     pub steps: Vec<PeakStep>,
     /// Between which rates the narrowing began: the lower was met, the upper was not. `None` if it did not begin.
     pub boundaries_qps: Option<(f64, f64)>,
-    /// How it ended.
+    /// Way in which it ended.
     pub end: PeakEnd,
-    /// Which of the runs is reported: that of the highest rate that was met, else the last. `None` without any run.
+    /// Step of the reported run: the highest rate that was met, else the last. `None` without any run.
     pub reported_step: Option<usize>,
     /// For each step whether its rate was met; one fewer if the last did not come to its end.
     met: Vec<bool>,
@@ -173,7 +173,7 @@ impl PeakSearch {
         self.upper.as_ref().map(|(qps, reason)| (*qps, reason))
     }
 
-    /// The rate at which it begins, in queries per second.
+    /// Returns the rate at which it begins, in queries per second.
     pub(crate) fn base_qps(&self) -> f64 {
         self.base_qps
     }
@@ -189,7 +189,7 @@ impl PeakSearch {
         (0..self.steps.len()).map(|step| self.met.get(step).copied())
     }
 
-    /// Which run is to be made next, or how the search ends.
+    /// Returns the next run to make, or the end of the search.
     pub(crate) fn next_step(&mut self) -> Result<PeakStep, PeakEnd> {
         match (self.lower_qps, self.upper.as_ref().map(|(qps, _)| *qps)) {
             (None, _) => Ok(PeakStep::Base { qps: self.base_qps }),
@@ -212,7 +212,7 @@ impl PeakSearch {
         }
     }
 
-    /// Tells if the ends agree to the wanted decimals. With many decimals of a high rate, doubles end before that.
+    /// Returns whether the ends agree to the wanted decimals. Doubles may end before that at high rates.
     fn is_narrow(&self, lower_qps: f64, upper_qps: f64) -> bool {
         (lower_qps * self.scale).floor() + 1.0 >= (upper_qps * self.scale).floor()
     }
@@ -280,7 +280,7 @@ mod tests {
             let PeakEnd::Found { qps } = end.clone() else { panic!("{end}") };
             prop_assert_eq!(search.reported_qps(), Some(qps));
             prop_assert!(qps <= peak_qps);
-            // The end is returned here, where the caller keeps it.
+            // The end is returned here, for the caller to keep.
             let search = PeakSearch { end, ..search };
             let Some((above_qps, reason)) = search.above_peak() else { panic!("all rates were met") };
             prop_assert!(above_qps > peak_qps);

@@ -20,9 +20,9 @@ use crate::measure::{order_statistics::Ordered, phase_record::PhaseRecord, stati
 /// Source: LoadGen 6.0.17, `PerformanceSummary`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PerformanceResult {
-    /// By what it is judged.
+    /// Rules by which it is judged.
     pub rules: Rules,
-    /// Queries that were issued.
+    /// Number of queries that were issued.
     pub issued_query_count: u64,
     /// Latencies of the completed samples.
     pub sample_latencies: LatencyStatistics,
@@ -36,22 +36,22 @@ pub struct PerformanceResult {
     pub min_duration_met: bool,
     /// True if enough queries were issued and enough samples completed.
     pub min_queries_met: bool,
-    /// True if the latency bound was met, in token runs those of the first and of the further tokens. Always true
-    /// where there is none, which is everywhere but in Server and in MultiStream at fixed intervals.
+    /// True if the latency bound was met, in token runs the bounds of the first and of the further tokens.
+    /// Always true without a bound, which only Server, and MultiStream at fixed intervals, have.
     pub perf_constraints_met: bool,
-    /// Tells if enough queries were seen to believe the percentile. In token runs this is about the time to the first
-    /// token, or, if that has failed already, about the time per output token.
+    /// Returns whether enough queries were seen to believe the percentile. In token runs this is about the
+    /// time to the first token, or, if that has failed already, about the time per output token.
     pub early_stopping: EarlyStopping,
     /// Changes to make, for the bounds, the duration and the queries as far as they were not met.
     pub recommendations: Vec<Recommendation>,
 }
 
-/// Figures that one scenario alone has. Rates are per second, NaN or infinite where a run is too short for them.
+/// Figures that one scenario alone has. Rates are per second, NaN or infinite if a run is too short for them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ScenarioFigures {
     /// The metric is a percentile of the sample latency.
     SingleStream {
-        /// Queries over the time until the last was issued.
+        /// Number of queries over the time until the last was issued.
         qps_with_loadgen_overhead: f64,
         /// One over the mean latency.
         qps_without_loadgen_overhead: f64,
@@ -63,20 +63,20 @@ pub enum ScenarioFigures {
     },
     /// The metric is the rate that was asked for, if the latency bound is met.
     Server {
-        /// Samples over the time until the last was scheduled.
+        /// Number of samples over the time until the last was scheduled.
         scheduled_samples_per_second: f64,
-        /// Samples over the time until the last was completed; 0 if it never was.
+        /// Number of samples over the time until the last was completed; 0 if it never was.
         completed_samples_per_second: f64,
-        /// Samples over the latency bound.
+        /// Number of samples over the latency bound.
         over_latency_count: u64,
-        /// Completed samples times a factor, if tokens are to be inferred from samples.
+        /// Number of completed samples times a factor, if tokens are to be inferred from samples.
         inferred_tokens_per_second: Option<f64>,
     },
     /// The metric is the throughput.
     Offline {
-        /// Samples over the time until the slowest was completed.
+        /// Number of samples over the time until the slowest was completed.
         samples_per_second: f64,
-        /// The same times a factor, if tokens are to be inferred from samples.
+        /// Same rate times a factor, if tokens are to be inferred from samples.
         inferred_tokens_per_second: Option<f64>,
     },
 }

@@ -1,5 +1,5 @@
-//! The load generator as its callers see it: what it does with systems that keep and break its rules, mostly in virtual
-//! time.
+//! The load generator as its callers see it: its reactions to systems that keep and break its rules, mostly
+//! in virtual time.
 
 mod audit;
 mod find_peak;

@@ -1,21 +1,21 @@
-//! The official LoadGen 6.0.17, from its Python package, and ours: the same random settings and the same scripted
-//! system, compared in what they issue, decide and write.
+//! Compares the official LoadGen 6.0.17, from its Python package, with ours: the same random settings and the
+//! same scripted system, and what they issue, decide and write.
 //!
-//! The official one runs in real time. Its trace has the instant of every issue and completion to the nanosecond, so
-//! ours then makes the very same test on a clock that is set to these instants, and has to issue the same samples,
-//! end for the same reason, and write the same files: summary and accuracy log byte for byte, the detail log entry by
-//! entry. What differs on purpose is in `differences.toml`.
+//! The official one runs in real time. Its trace has the instant of every issue and completion to the
+//! nanosecond, so ours then makes the very same test on a clock that is set to these instants, and has to
+//! issue the same samples, end for the same reason, and write the same files: summary and accuracy log byte
+//! for byte, the detail log entry by entry. Deliberate differences are in `differences.toml`.
 //!
-//! A few cases of each kind show whether something is broken; `at_full_count` compares more, and what ours refuses, of
-//! which some never ends in the official program.
+//! A few cases of each kind show whether something is broken; `at_full_count` compares more, including cases
+//! that ours refuses, some of which never end in the official program.
 //!
 //! - `PROCTOR_DIFFERENTIAL_CASES`: cases of each test at full count, four times as many of configuration files, a
 //!   quarter with several issuing threads.
 //! - `PROCTOR_DIFFERENTIAL_SEED`: the seed, a number.
 //! - `PROCTOR_DIFFERENTIAL_CASE`: one case, as a failure prints it, to run alone.
 //!
-//! `cargo xtask differential` sets the first two. The package is there after `cargo xtask setup`; without it these
-//! tests skip themselves, and fail where the variable `CI` is set.
+//! `cargo xtask differential` sets the first two. `cargo xtask setup` installs the package; without it these
+//! tests skip themselves, and fail if the variable `CI` is set.
 
 mod case;
 mod compare;
@@ -51,7 +51,7 @@ const CONFIGURATION_FACTOR: u32 = 4;
 const THREADS_DIVISOR: u32 = 4;
 const CONFIGURATION: &str = "configuration files";
 const THREADS: &str = "issuing threads";
-/// How many smaller cases to try after a failure, and for how long.
+/// Maximum number of smaller cases to try after a failure, and for how long.
 const MAX_SHRINKS: u32 = 300;
 const MAX_SHRINK_MS: u32 = 60_000;
 
@@ -117,7 +117,7 @@ fn configurations(count: u32) {
     run(CONFIGURATION, &generate::configurations(), count);
 }
 
-/// Settings that ours refuses on purpose are refused, and the official program does what the list says.
+/// Settings that ours deliberately refuses are refused, and the official program behaves as listed.
 fn every_listed_refusal() {
     let Some(mut official) = start() else { return };
     let mut differences = Differences::read();
@@ -133,7 +133,7 @@ fn every_listed_refusal() {
     }
 }
 
-/// Starts the official program; `None` where it is not there, and then the test skips itself.
+/// Starts the official program; `None` if it is missing, and then the test skips itself.
 fn start() -> Option<Official> {
     match Official::start() {
         Ok(official) => Some(official),
@@ -205,7 +205,7 @@ impl Checker {
     }
 }
 
-/// Which of the tests a case belongs to.
+/// Returns the test that a case belongs to.
 fn kind_of(case: &Case) -> &str {
     match case.settings.get("scenario").and_then(|name| name.as_str()) {
         _ if case.only_configure => CONFIGURATION,
@@ -214,7 +214,7 @@ fn kind_of(case: &Case) -> &str {
     }
 }
 
-/// How to run the case alone.
+/// Returns how to run the case alone.
 fn line(case: &Case) -> String {
     let case = serde_json::to_string(case).expect("a case is plain data");
     format!("PROCTOR_DIFFERENTIAL_CASE='{}'", case.replace('\'', "'\\''"))

@@ -49,7 +49,7 @@ impl ConfigFiles {
         }
         let text = match kind {
             ConfigFileKind::Builtin => BUILTIN.to_owned(),
-            // LoadGen compares bytes; whatever is not UTF-8 can be part of an unknown key at most.
+            // LoadGen compares bytes; non-UTF-8 text can be part of an unknown key at most.
             _ => match fs::read(path) {
                 Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
                 Err(_) => {

@@ -1,5 +1,5 @@
-//! A completion allocates nothing, however it ends, and on whatever thread it comes; and what a test records of a
-//! sample takes a few bytes.
+//! A completion allocates nothing, in any outcome and on any thread; and the record of a sample takes a few
+//! bytes.
 
 use std::{
     sync::{

@@ -221,7 +221,7 @@ struct Periods {
 impl Periods {
     fn new(mean_gap_ns: f64, length_ns: [f64; 2], off_share: f64, rng: &mut Mt19937) -> Self {
         let [on_ns, off_ns] = length_ns;
-        // The rates weighted by the lengths make the mean rate.
+        // The rates weighted by the lengths give the mean rate.
         let on_gap_ns = mean_gap_ns * (on_ns + off_share * off_ns) / (on_ns + off_ns);
         // The first query is in either period as any other is.
         let on_chance = on_ns / (on_ns + off_share * off_ns);
@@ -230,7 +230,7 @@ impl Periods {
         Self { length_ns, gap_ns: [on_gap_ns, on_gap_ns / off_share], now, left_ns }
     }
 
-    /// Time until the next query. What is left of a period, and of a gap, has no memory.
+    /// Returns the time until the next query. The rest of a period, and of a gap, has no memory.
     fn draw_ns(&mut self, rng: &mut Mt19937) -> f64 {
         let mut waited_ns = 0.0;
         loop {

@@ -10,7 +10,7 @@ use proctor_vocabulary::beginning::BYTE_ORDER_MARK_UTF8;
 
 /// The longest time from the first arrival to the last, some 30 years: as the longest duration of a run.
 const MAX_SPAN_NS: u64 = 1_000_000_000_000_000_000;
-/// Largest number of characters of a value in a message.
+/// Maximum number of characters of a value in a message.
 const SHOWN_MAX: usize = 40;
 /// Significant digits that are looked at: more than any number of nanoseconds has.
 const DIGITS_MAX: u128 = 10_u128.pow(28);
@@ -21,11 +21,11 @@ pub struct Trace {
     name: String,
     /// From the first, ascending.
     offsets_ns: Vec<u64>,
-    /// From the first arrival to that of the repetition: a mean gap lies between the last and the next first.
+    /// Time from the first arrival to its repetition: a mean gap lies between the last arrival and the next first.
     period_ns: u64,
 }
 
-/// Why a file is no trace.
+/// Reason why a file is not a trace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// A line that is no number, or NaN.
@@ -80,13 +80,13 @@ pub enum TraceError {
     /// Fewer than two arrivals, or all at one instant.
     #[error("arrivals in it: {count}, which make no rate: give at least two, at different instants")]
     NoRate {
-        /// Arrivals in it.
+        /// Number of arrivals in it.
         count: usize,
     },
 }
 
 impl Trace {
-    /// Reads a trace. `name` is for people: that of the file.
+    /// Reads a trace. `name` is for messages: the file's name.
     ///
     /// # Errors
     /// [`TraceError`], with the first line that is wrong.
@@ -159,7 +159,7 @@ impl Trace {
         self.arrival_count() as f64 * 1e9 / self.period_ns as f64
     }
 
-    /// How often it begins again in a run of this many queries.
+    /// Returns how often it restarts in a run of this many queries.
     #[must_use]
     pub fn repetition_count(&self, query_count: u64) -> u64 {
         query_count.saturating_sub(1) / self.arrival_count()

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{test_settings::TestSettings, value::SettingValue};
 
-/// A setting to which a file has given a value, which may be the one that it had before.
+/// A setting to which a file has given a value, perhaps the previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     /// Field of [`TestSettings`].
@@ -25,7 +25,7 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// Tells if the setting means something in a scenario. LoadGen reads those of other scenarios, too.
+    /// Returns whether the setting matters in a scenario. LoadGen reads settings of other scenarios, too.
     #[must_use]
     pub fn is_for(&self, scenario: Scenario) -> bool {
         scenario_of_setting(self.setting).is_none_or(|of| of == scenario)
@@ -35,7 +35,7 @@ impl Applied {
 /// The effect of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfigFileReport {
-    /// The settings that it gave a value, in the order in which LoadGen looks the keys up.
+    /// Settings that received a value, in the order in which LoadGen looks the keys up.
     pub applied: Vec<Applied>,
     /// Lines that deserve a warning, in their order. A line for another model or scenario is not among them, unless no
     /// run would read it.
@@ -118,7 +118,7 @@ pub fn apply_audit(
     apply(text, ConfigFileKind::Other, "*", settings.scenario, settings)
 }
 
-/// Sets the setting of a rule, unless LoadGen would not. Returns it, and what is to be told of the line.
+/// Sets the setting of a rule, unless LoadGen would not. Returns it, and the remark about the line, if any.
 fn apply_rule(
     rule: &Rule,
     entry: Entry<'_>,
@@ -172,7 +172,7 @@ fn surprise(rule: &Rule, word: &str, value: &SettingValue) -> Option<IgnoredReas
     match *value {
         _ if !whole => Some(IgnoredReason::CutToInteger { word: of_word(), used }),
         _ if number::is_octal(word) => Some(IgnoredReason::Octal { word: of_word(), used }),
-        // Beyond 2^53 a double does not tell, but then it is far too large only if it wraps.
+        // Beyond 2^53 a double is not exact, but then it is far too large only if it wraps.
         SettingValue::Unsigned(value) if (value as f64 - exact).abs() > 1e-9 * exact.abs() => {
             Some(IgnoredReason::Wrapped { word: of_word(), setting: rule.setting, used: value })
         }
@@ -183,7 +183,7 @@ fn surprise(rule: &Rule, word: &str, value: &SettingValue) -> Option<IgnoredReas
     }
 }
 
-/// The surprise that a percentile is in percent, where the number is a fraction.
+/// Returns the surprise that a percentile is in percent, but the number is a fraction.
 fn as_fraction(rule: &Rule, word: &str) -> Option<IgnoredReason> {
     let share = number::double(word).filter(|_| rule.name.ends_with("_percentile"))?;
     let percent = number::percent_of_share(share)?.to_string();

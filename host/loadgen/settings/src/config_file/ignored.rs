@@ -1,4 +1,4 @@
-//! Lines that LoadGen does not apply, or reads differently from how they look. It tells of none but a wrong mode.
+//! Lines that LoadGen does not apply, or reads differently from how they look. It reports only a wrong mode.
 
 use proctor_vocabulary::OddSpace;
 
@@ -10,11 +10,11 @@ pub struct Ignored {
     pub line: u64,
     /// The key, as it stands in the file.
     pub key: String,
-    /// Why it has no effect, or not the one that it seems to have.
+    /// Reason why it has no effect, or not its apparent one.
     pub reason: IgnoredReason,
 }
 
-/// Why a line has no effect, or not the one that it seems to have.
+/// Reason why a line has no effect, or not its apparent one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IgnoredReason {
     /// `key=value` is one word to LoadGen.

@@ -42,7 +42,7 @@ pub(super) fn unsigned(word: &str) -> (u64, bool) {
     (value, length == digits.len())
 }
 
-/// Tells if `strtoull` takes `word` for octal digits, and this makes a difference.
+/// Returns whether `strtoull` takes `word` for octal digits, and this makes a difference.
 pub(super) fn is_octal(word: &str) -> bool {
     let (_, magnitude) = split_sign(word);
     let digits = magnitude.trim_start_matches('0');
@@ -51,8 +51,8 @@ pub(super) fn is_octal(word: &str) -> bool {
         && digits.bytes().all(|digit| (b'0'..b'8').contains(&digit))
 }
 
-/// The percentage that is meant by a number between 0 and 1, where a percentage is wanted: 97 for 0.97, without the
-/// dust of binary fractions.
+/// Returns the intended percentage for a number between 0 and 1, if a percentage is expected: 97 for 0.97,
+/// without the dust of binary fractions.
 #[must_use]
 pub fn percent_of_share(share: f64) -> Option<f64> {
     (0.0 < share && share < 1.0).then(|| (share * 1e11).round() / 1e9)

@@ -66,7 +66,7 @@ pub(super) struct Entry<'a> {
     pub(super) line: u64,
 }
 
-/// All keys of a file that have a value, the last where a key stands twice.
+/// All keys of a file that have a value, the last if a key occurs twice.
 #[derive(Debug, Default)]
 pub(super) struct Table<'a> {
     entries: HashMap<&'a str, Entry<'a>>,
@@ -105,7 +105,7 @@ impl<'a> Table<'a> {
     pub(super) fn shadowed(&self, model: &str, scenario: &str, name: &str) -> Option<Ignored> {
         let get = |model, scenario| self.entries.get(format!("{model}.{scenario}.{name}").as_str());
         let (winner, loser) = (get("*", scenario)?, get(model, "*")?);
-        // Where both are beaten, nothing is surprising.
+        // If both are overridden, nothing is surprising.
         if model == "*" || get(model, scenario).is_some() {
             return None;
         }

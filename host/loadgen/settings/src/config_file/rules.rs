@@ -1,4 +1,4 @@
-//! Which keys a file may hold and what each one does, in the order in which LoadGen looks them up.
+//! Lists the keys that a file may hold and their effects, in the order in which LoadGen looks them up.
 
 use proctor_vocabulary::Scenario::{self, MultiStream, Offline, Server, SingleStream};
 
@@ -24,7 +24,7 @@ pub(super) enum Conversion {
 pub(super) struct Rule {
     /// The last part of the key.
     pub(super) name: &'static str,
-    /// The scenario of the key, whatever scenario is run; `None` is the scenario that is run.
+    /// Scenario of the key, for any scenario of the run; `None` is the scenario of the run.
     pub(super) scenario: Option<Scenario>,
     /// Field of the settings.
     pub(super) setting: &'static str,
@@ -119,8 +119,8 @@ pub fn config_keys() -> impl Iterator<Item = &'static str> {
         .map(|(_, r)| r.name)
 }
 
-/// The setting that a key name stands for in a scenario, and the factor from the unit of the key to that of the
-/// setting: `target_latency` in Server is `server_target_latency_ns`, times 1,000,000.
+/// Returns the setting that a key name stands for in a scenario, and the factor from the key's unit to the
+/// setting's: `target_latency` in Server is `server_target_latency_ns`, times 1,000,000.
 ///
 /// Returns `None` if LoadGen does not read the key in that scenario.
 pub fn setting_of_key(name: &str, scenario: Scenario) -> Option<(&'static str, f64)> {
@@ -134,14 +134,14 @@ pub fn setting_of_key(name: &str, scenario: Scenario) -> Option<(&'static str, f
     Some((rule.setting, factor))
 }
 
-/// The scenario in which a setting means something, by the keys that stand for it; `None` if it does in all, or if no
-/// key stands for it.
+/// Returns the scenario in which a setting matters, by the keys that stand for it; `None` if it matters in
+/// all, or if no key stands for it.
 #[must_use]
 pub fn scenario_of_setting(setting: &str) -> Option<Scenario> {
     RULES.iter().find(|rule| rule.setting == setting)?.scenario
 }
 
-/// Tells if only `mlperf.conf` may set a key: in other files LoadGen passes over it.
+/// Returns whether only `mlperf.conf` may set a key: in other files LoadGen passes over it.
 #[must_use]
 pub fn is_builtin_only(name: &str) -> bool {
     RULES.iter().any(|rule| rule.name == name && rule.builtin_only)

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use super::check::SettingsError;
 use crate::{arrivals::ArrivalProcess, value::SettingValue};
 
-/// Fewest queries in a burst of on-off and the pause after it, on average. Below, drawing the periods between two
-/// queries takes longer than the queries.
+/// Minimum average number of queries in a burst of on-off and the pause after it. Below, drawing the periods
+/// between two queries takes longer than the queries.
 const FEWEST_PER_CYCLE: f64 = 0.01;
 
 impl ArrivalProcess {

@@ -13,9 +13,9 @@ use crate::{
 
 /// The largest library and the largest loaded set: the bounded draw of samples takes 32-bit numbers.
 const MAX_SET_SAMPLES: u64 = u32::MAX as u64;
-/// The most queries to ask for: the draws for equal issue are made for all of them before the first.
+/// Maximum number of queries to ask for: the draws for equal issue are all made before the first query.
 const MAX_MIN_QUERIES: u64 = 1 << 32;
-/// The most samples of one phase: their sequence numbers have 48 bits.
+/// Maximum number of samples of one phase: their sequence numbers have 48 bits.
 const MAX_PHASE_SAMPLES: u64 = 1 << 48;
 /// The longest duration, some 30 years, so that nanoseconds fit with room to spare.
 const MAX_DURATION_MS: u64 = 1_000_000_000_000;
@@ -60,7 +60,7 @@ pub enum SettingsError {
     /// The library has no samples, or more than can be addressed.
     #[error("the query sample library reports {key} = {count}: it needs 1 to {MAX_SET_SAMPLES} samples")]
     Library {
-        /// Which count.
+        /// Name of the count.
         key: &'static str,
         /// Its value.
         count: u64,
@@ -68,7 +68,7 @@ pub enum SettingsError {
     /// The settings ask for no query at all.
     #[error("the settings generate no query: {why}")]
     NoQueries {
-        /// Which settings, and what to do.
+        /// Conflicting settings, and advice.
         why: String,
     },
     /// `performance_issue_same_index` points outside of a loaded set.
@@ -78,7 +78,7 @@ pub enum SettingsError {
     IssueSameOutsideSet {
         /// The index.
         index: u64,
-        /// Entries of the smallest set of the test.
+        /// Number of entries of the smallest set of the test.
         set_len: u64,
     },
     /// Two settings that cannot both hold.
@@ -153,7 +153,7 @@ impl EffectiveSettings {
                     self.performance_sample_count, self.qsl_total_count
                 ));
             }
-            // The queries are rounded up to a multiple of the set's entries, of which each takes several.
+            // The queries are rounded up to a multiple of the set's entries; each takes several of them.
             if self.request.scenario == Scenario::MultiStream
                 && self.request.sample_concatenate_permutation
                 && self.samples_per_query > 1
@@ -195,7 +195,7 @@ impl EffectiveSettings {
             set_len =
                 if self.request.mode == TestMode::AccuracyOnly { smallest } else { set_len.min(smallest) };
         }
-        // In MultiStream the index is where a query starts, and only the padding keeps the query inside of the set.
+        // In MultiStream the index is a query's start, and only the padding keeps the query inside of the set.
         if self.request.performance_issue_same_index >= set_len {
             return Err(SettingsError::IssueSameOutsideSet {
                 index: self.request.performance_issue_same_index,

@@ -1,6 +1,6 @@
 //! v5.1.
 //!
-//! Source: the result checker of v5.1, which asks of a log what that of v5.0 asks; LoadGen 6.0.17.
+//! Source: the result checker of v5.1, which checks a log exactly as the checker of v5.0 does; LoadGen 6.0.17.
 
 use super::{Round, v5_0};
 

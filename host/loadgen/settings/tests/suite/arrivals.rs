@@ -3,7 +3,7 @@
 use proctor_loadgen_settings::ArrivalProcess;
 use proctor_mt19937::Mt19937;
 
-/// A rate that neither rises nor falls is that of the Poisson process, by the inverse of its distribution.
+/// A rate that neither rises nor falls equals the Poisson process's, by the inverse of its distribution.
 #[test]
 fn gaps_are_exponential_to_the_nanosecond() {
     const RATE_QPS: f64 = 1000.0;

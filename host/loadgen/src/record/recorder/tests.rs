@@ -1,4 +1,4 @@
-//! Completions, right and wrong, and what is recorded of them.
+//! Checks completions, right and wrong, and their records.
 
 use proctor_test_needs::ends_without_system_calls;
 use proctor_vocabulary::{SampleIndex, SampleStatus};
@@ -201,7 +201,7 @@ fn what_the_host_fails_after_it_was_given_up_is_no_late_answer() {
     fixture.open(PhaseMode::Performance, 2);
     fail(2, 0);
     assert_eq!(fixture.violations(), [(ViolationKind::Failed, 1, Some(0))]);
-    // What never was is told all the same.
+    // A sample that never existed is still reported.
     fail(2, 2);
     assert_eq!(fixture.violations().len(), 2);
 }
@@ -316,7 +316,7 @@ fn tokens_of_a_sample_that_the_system_has_yet_to_be_given_are_those_of_no_sample
         fixture.violations(),
         [(ViolationKind::FirstTokenOfNoSample, 1, Some(2)), (ViolationKind::TokensOfNoSample, 1, Some(3))]
     );
-    // The id of a warm-up is that of no sample.
+    // The id of a warm-up belongs to no sample.
     fixture.recorder.handed_over(&[QuerySample { id: ResponseId(0), index: SampleIndex(0) }]);
     assert_eq!(fixture.violations().len(), 2);
 }

@@ -1,8 +1,8 @@
-//! Queries that had the system, or one of its servers, for themselves: where these are over a bound too often, the wait
-//! in a queue is not what is to be mended.
+//! Judges queries that had the system, or one of its servers, for themselves: if these are over a bound too
+//! often, the wait in a queue is not the problem.
 //!
-//! How many servers a system has at least is seen where one query overtakes others: it was served beside them. Where
-//! none does, it may have one. A query that finds fewer others than servers does not wait.
+//! The minimum number of servers of a system shows when one query overtakes others: it was served in parallel
+//! with them. If none does, it may have one. A query that finds fewer others than servers does not wait.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -35,7 +35,7 @@ impl Alone {
     }
 }
 
-/// Tells if more of these latencies are over the bound than a quantile allows, beyond chance.
+/// Returns whether more of these latencies are over the bound than a quantile allows, beyond chance.
 pub(super) fn are_over_too_often(latencies_ns: &[u64], bound_ns: u64, quantile: f64) -> bool {
     let over_count = latencies_ns.iter().filter(|latency_ns| **latency_ns > bound_ns).count();
     let allowed = (1.0 - quantile) * latencies_ns.len() as f64;

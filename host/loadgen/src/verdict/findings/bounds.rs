@@ -16,7 +16,7 @@ use crate::{
     verdict::{early_stopping::min_under_latency_queries, results::interval::IntervalResult},
 };
 
-/// The computed rate is lowered by this much, for what the model of the system leaves out.
+/// Factor by which the computed rate is lowered, for effects that the model of the system leaves out.
 const MARGIN: f64 = 0.98;
 /// Rates below this share of the one that was tried are not looked at.
 const SHARE_MIN: f64 = 1e-3;
@@ -25,16 +25,16 @@ const STEPS: usize = 14;
 /// More queries than this are not advised: the share over the bound is at the edge then.
 const QUERIES_MAX: u64 = 1 << 24;
 
-/// The advice where a lower rate helps, and nothing tells which one.
+/// Advice if a lower rate helps, but the run does not show which one.
 const SOME_LOWER_RATE: &str = "lower server_target_qps; the run does not tell by how much";
 
-/// Rates below that of the test, as far as the run tells.
+/// Rates below the test's, as far as the run shows them.
 enum LowerRates {
     /// The bound is kept up to this one, in queries per second.
     UpTo(f64),
-    /// None keeps the bound: queries with none beside them took this long, in ns.
+    /// No rate keeps the bound: queries alone in the system took this long, in ns.
     TooFast { alone_ns: u64 },
-    /// The bound is kept where queries have none beside them, and the run does not tell at which rate.
+    /// The bound is kept by queries alone in the system, and the run does not show at which rate.
     NotTold,
 }
 
@@ -121,8 +121,8 @@ pub(super) fn intervals(evidence: &Evidence<'_>) -> Option<Finding> {
     Some(finding.with(Some((remedy, None))))
 }
 
-/// The most samples of a query that would have been in time, if they were as fast without those behind them. `None`
-/// where not even the first is, as in a system that answers all of a query at once.
+/// Returns the maximum number of samples of a query that would have been in time, if they were as fast without the
+/// ones behind them. `None` if not even the first is, as in a system that answers all of a query at once.
 fn streams_in_time(evidence: &Evidence<'_>, result: &IntervalResult) -> Option<u64> {
     let is_in_time = |sample: &&(u64, u64)| sample.1 <= result.record.interval_ns;
     let queries = evidence.samples.chunks((result.stream_count as usize).max(1));
@@ -132,8 +132,8 @@ fn streams_in_time(evidence: &Evidence<'_>, result: &IntervalResult) -> Option<u
     in_time.get(result.allowed_late_query_count as usize).copied().filter(|count| *count > 0)
 }
 
-/// Tells if enough queries were seen. Offline asks for none, nor do rounds without early stopping. Where samples were
-/// not answered, it never counts as met.
+/// Returns whether enough queries were seen. Offline asks for none, nor do rounds without early stopping.
+/// Where samples were not answered, it never counts as met.
 pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
     let Evidence { settings, result, record, .. } = evidence;
     let (count, quantile) = (record.issued_query_count, settings.target_latency_percentile);
@@ -164,12 +164,12 @@ pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
     if !bound_met {
         return Some(finding.with(Some((Remedy::MeetBoundFirst, None))));
     }
-    // Such a run has as many queries as the set has samples for, whatever it is to have at least.
+    // Such a run has as many queries as the set has samples for, regardless of its minimum.
     if settings.request.performance_issue_unique {
         return Some(finding.with(Some((UNIQUE, None))));
     }
     let is_server = settings.request.scenario == Scenario::Server;
-    // What ended the run early is to be mended: to ask for as many queries as before, or fewer, changes nothing.
+    // Mend the cause of the early end: asking for as many queries as before, or fewer, changes nothing.
     let has_ended =
         matches!(evidence.end, IssueEnd::Stopped | IssueEnd::Stalled | IssueEnd::TimeStandsStill { .. });
     if has_ended || needed <= least_query_count(evidence) {
@@ -243,8 +243,8 @@ pub(super) fn lower_rate(
     Some((Remedy::LowerRate { qps }, time_at(evidence, qps)))
 }
 
-/// Gives the advice of [`lower_rate`] for the first bound that a whole run at the present rate breaks, if its queries
-/// are like those of this one. `None` if it keeps all.
+/// Gives the advice of [`lower_rate`] for the first bound that a whole run at the present rate breaks, if its
+/// queries are like the queries of this one. `None` if it keeps all.
 pub(super) fn lower_rate_if_broken(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
     let is_broken = |it: &Bounded| {
         let replay = match it.measure {
@@ -266,7 +266,7 @@ pub(super) fn time_at(evidence: &Evidence<'_>, qps: f64) -> Option<u64> {
     Evidence::time_ns(query_count, qps)
 }
 
-/// Tells if every sample has such a latency. If one has none, that is a finding of its own.
+/// Returns whether every sample has such a latency. If one has none, that is a separate finding.
 fn tells(evidence: &Evidence<'_>, latencies_ns: Latencies<'_>) -> bool {
     !evidence.samples.is_empty() && latencies_ns.len() >= evidence.samples.len() as u64
 }
@@ -281,12 +281,12 @@ fn replay(evidence: &Evidence<'_>, latencies_ns: Latencies<'_>) -> Option<Replay
     Replay::new(&samples)
 }
 
-/// Tells if no more queries of a replayed run are over the bound than may be.
+/// Returns whether no more queries of a replayed run are over the bound than may be.
 fn keeps_bound(evidence: &Evidence<'_>, replayed: Replayed) -> bool {
     replayed.over_count as f64 <= (1.0 - evidence.settings.target_latency_percentile) * replayed.count as f64
 }
 
-/// By the replayed run: a limit on outstanding queries has no say, since the advice lifts it if it is in the way.
+/// Searches by the replayed run: ignores a limit on outstanding queries, as the advice lifts one in the way.
 fn rates_by_replay(
     evidence: &Evidence<'_>,
     replay: &Replay,
@@ -325,7 +325,7 @@ fn rates_by_replay(
     qps.map_or(LowerRates::NotTold, LowerRates::UpTo)
 }
 
-/// The highest rate up to this one at which this holds, if it holds at the lowest one that is looked at.
+/// Returns the highest rate up to this one at which this holds, if it holds at the lowest tested one.
 fn highest(target_qps: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
     let (mut good, mut bad) = (SHARE_MIN * target_qps, target_qps);
     if holds(bad) {
@@ -358,7 +358,7 @@ fn rates_by_concurrency(evidence: &Evidence<'_>, times_ns: Latencies<'_>, bound_
     if let Some(most) = most {
         return LowerRates::UpTo(evidence.settings.target_qps * (most as f64 / usual as f64).min(1.0));
     }
-    // The first query always has none beside it.
+    // The first query is always alone in the system.
     let mut alone: Vec<_> = beside.iter().take_while(|it| it.0 == beside[0].0).map(|it| it.1).collect();
     alone.sort_unstable();
     LowerRates::TooFast { alone_ns: percentile(&alone, quantile) }
@@ -392,7 +392,7 @@ mod tests {
 
     #[test]
     fn more_queries_are_needed_where_more_are_over_the_bound() {
-        // None over: what the rules state.
+        // No query over: the count that the rules state.
         assert_eq!(total_queries(100, 0, 0.99), Some(459));
         let few = total_queries(2000, 10, 0.99).unwrap();
         let many = total_queries(2000, 15, 0.99).unwrap();

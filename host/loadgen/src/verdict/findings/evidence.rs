@@ -23,9 +23,9 @@ pub(crate) struct Evidence<'a> {
     pub(crate) result: &'a PerformanceResult,
     /// The record that the result is of.
     pub(crate) record: &'a PhaseRecord,
-    /// Why issuing ended.
+    /// Reason why issuing ended.
     pub(crate) end: IssueEnd,
-    /// Samples that were completed, failed ones included, which take their time, too.
+    /// Number of completed samples, including failed ones, which take their time, too.
     pub(crate) completed_count: u64,
     /// True if samples failed, are missing, or in a token run lack tokens, so that no bound counts as met.
     pub(crate) has_unmeasured: bool,
@@ -48,8 +48,8 @@ impl<'a> Evidence<'a> {
         Self { settings, result, record, end: phase.end, completed_count, has_unmeasured, samples }
     }
 
-    /// Returns the queries per second of this run: the rate that was asked for, or what a system without one did.
-    /// `None` if the run took no time, or was a stream of a single query.
+    /// Returns the queries per second of this run: the requested rate, or the achieved one of a system
+    /// without. `None` if the run took no time, or was a stream of a single query.
     pub(super) fn qps(&self) -> Option<f64> {
         let record = self.record;
         let qps = match self.settings.request.scenario {
@@ -65,7 +65,7 @@ impl<'a> Evidence<'a> {
         (qps.is_finite() && qps > 0.0).then_some(qps)
     }
 
-    /// When the queries of a run at this rate are due, the first of them, in ns.
+    /// Returns the due instants of the first queries of a run at this rate, in ns.
     pub(super) fn arrivals_ns(&self, qps: f64) -> impl Iterator<Item = u64> {
         let settings = EffectiveSettings { target_qps: qps, ..self.settings.clone() };
         // A Server query has no padding.

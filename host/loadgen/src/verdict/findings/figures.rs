@@ -40,7 +40,7 @@ pub(crate) fn of_figures(evidence: &Evidence<'_>, number: usize) -> Vec<Finding>
     findings
 }
 
-/// Has a limit that one finding lifts be lifted by all that set it: a limit cannot have two values.
+/// Lifts a limit in all findings that set it if one of them lifts it: a limit cannot have two values.
 fn lift_everywhere(findings: &mut [Finding]) {
     let lifted: Vec<_> = findings.iter().flat_map(|finding| finding.lift.clone()).collect();
     for finding in findings {
@@ -52,7 +52,7 @@ fn lift_everywhere(findings: &mut [Finding]) {
     }
 }
 
-/// Fewer answered queries than this tell neither how long the queue would have grown nor at which rate it would not.
+/// Minimum number of answered queries that show how long the queue would have grown, or at which rate it would not.
 const QUERIES_TO_TELL: usize = 64;
 
 /// Names the limit on outstanding queries, which ended the run, with each rule that the run broke: it was over before
@@ -73,7 +73,7 @@ fn name_outstanding(findings: &mut [Finding], evidence: &Evidence<'_>) {
     }
 }
 
-/// Share of a bound from which on it is what limits a Server.
+/// Share of a bound above which the bound limits a Server.
 const NEAR_BOUND: f64 = 0.8;
 
 /// Marks what limits the result and what limits the length, if nothing is broken.
@@ -109,14 +109,14 @@ pub(crate) fn of_peak(findings: &mut Vec<Finding>, search: &PeakSearch, settings
 }
 
 /// Replaces the remedies of broken rules that would lead back to the peak. `fewest` is the number of queries without
-/// which early stopping is never met: where the run at the peak has fewer, one at a lower rate has fewer still.
+/// which early stopping is never met: if the run at the peak has fewer, one at a lower rate has fewer still.
 fn send_below_peak(findings: &mut [Finding], fewest: u64) {
     for finding in findings.iter_mut().filter(|finding| finding.is_broken()) {
         let is_shorter = |count: f64| count < fewest as f64;
         if matches!(finding.rule, Rule::EarlyStopping { .. }) && finding.measured.is_some_and(is_shorter) {
             continue;
         }
-        // What a limit or the sample set has cut short is mended by itself.
+        // A shortfall caused by a limit or the sample set has its own remedy.
         let leads_back = matches!(
             finding.remedy,
             None | Some(
@@ -133,7 +133,7 @@ fn send_below_peak(findings: &mut [Finding], fewest: u64) {
     }
 }
 
-/// Names what was missed at the next rate as the limit.
+/// Names the constraint missed at the next rate as the limit.
 fn name_next_rate(findings: &mut Vec<Finding>, peak_qps: f64, above_qps: f64, not_met: &RateNotMet) {
     // A bound that is nearly used up is no limit where something else was missed.
     let is_by_bound = matches!(not_met, RateNotMet::OverBound { .. });

@@ -1,4 +1,4 @@
-//! One finding: a rule, what was measured, the bound, and what would make the next run VALID.
+//! One finding: a rule, the measurement, the bound, and a remedy that would make the next run VALID.
 
 use std::{any::Any, fmt, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
 
 /// Something that the verdict of a test rests on.
 ///
-/// Displays as a sentence: what was measured, and after a colon what to do, if there is something.
+/// Displays as a sentence: the measurement, and after a colon the remedy, if there is one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// The rule that it is about.
@@ -26,9 +26,9 @@ pub struct Finding {
     pub measured: Option<f64>,
     /// The bound of the rule, in the same unit.
     pub bound: Option<f64>,
-    /// Unit of both.
+    /// Unit of both numbers.
     pub unit: Unit,
-    /// The change that would make the next run VALID, as far as this rule is concerned.
+    /// Change that would make the next run VALID, as far as this rule is concerned.
     pub remedy: Option<Remedy>,
     /// Length of a run that follows the remedy, in ns; for more queries at the same rate, the time that they add.
     pub time_ns: Option<u64>,
@@ -37,7 +37,7 @@ pub struct Finding {
     /// Limits that a run which follows the remedy would reach too early, by the names of their settings: to be set to
     /// 0, which is no limit.
     pub lift: Vec<&'static str>,
-    /// The event, where the numbers do not say it.
+    /// Event, if the numbers do not show it.
     pub(crate) cause: Option<Cause>,
 }
 
@@ -46,7 +46,7 @@ pub struct Finding {
 pub enum Rule {
     /// The bound of a latency at the target quantile of the test.
     Bound {
-        /// Which latency.
+        /// Latency that broke the bound.
         measure: Measure,
         /// The quantile, as a fraction.
         quantile: f64,
@@ -55,14 +55,14 @@ pub enum Rule {
     Intervals,
     /// Enough queries for the percentile to be believed.
     EarlyStopping {
-        /// Which latency.
+        /// Latency that early stopping judged.
         measure: Measure,
     },
     /// The shortest time that a run may take.
     MinDuration,
-    /// The fewest queries that may be issued.
+    /// Minimum number of queries that may be issued.
     MinQueryCount,
-    /// The fewest samples that may be completed.
+    /// Minimum number of samples that may be completed.
     MinSampleCount,
     /// No rule: the rate that was asked for, with no bound near.
     TargetRate,
@@ -70,13 +70,13 @@ pub enum Rule {
     NextRate,
     /// Each sample is completed once, in time and without an error.
     Completion(ViolationKind),
-    /// No issued sample is left without a completion.
+    /// Every issued sample has a completion.
     Missing,
     /// The last query comes to an end.
     Stalled,
     /// The test comes to its end by itself.
     Interrupted,
-    /// The library unloads what it has loaded.
+    /// The library unloads the samples that it has loaded.
     Unload,
     /// The search for the peak finds it.
     PeakFound,
@@ -91,7 +91,7 @@ pub enum Scope {
     Phase(usize),
     /// The whole test.
     Test,
-    /// The caller, who sees what the load generator does not.
+    /// The caller, who sees more than the load generator.
     Caller,
     /// The run that the test is a part of, if the caller makes one of several.
     Run,
@@ -102,7 +102,7 @@ pub enum Scope {
 pub struct Limit {
     /// Name of the setting.
     pub setting: &'static str,
-    /// Its value, in its own unit.
+    /// Value of the limit, in its own unit.
     pub value: u64,
 }
 
@@ -114,10 +114,10 @@ pub(crate) enum Cause {
     Stalled,
     Unload(UnloadError),
     Completion(Violation),
-    /// Why the test was stopped.
+    /// Reason why the test was stopped.
     Interrupted(String),
     PeakSearch(PeakEnd),
-    /// Why a search for the peak did not meet the next rate, in queries per second.
+    /// Reason why a search for the peak did not meet the next rate, in queries per second.
     NextRate {
         qps: f64,
         reason: RateNotMet,
@@ -135,7 +135,7 @@ trait DisplayAndDebug: fmt::Display + fmt::Debug + Any + Send + Sync {}
 impl<T: fmt::Display + fmt::Debug + Any + Send + Sync> DisplayAndDebug for T {}
 
 impl PartialEq for Fault {
-    /// Tells if both are the same one.
+    /// Returns whether both are the same one.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -208,7 +208,7 @@ pub enum Remedy {
     Set {
         /// Name of the setting.
         setting: &'static str,
-        /// The value to give it, in its own unit; of a limit, 0 is none.
+        /// New value, in its own unit; for a limit, 0 means none.
         value: u64,
     },
     /// Change a setting, or do something else instead.
@@ -253,14 +253,14 @@ impl Rule {
         }
     }
 
-    /// Tells if the figures of a performance phase decide about it.
+    /// Returns whether the figures of a performance phase decide about it.
     #[must_use]
     pub fn is_about_figures(self) -> bool {
         self.is_about_length()
             || matches!(self, Self::Bound { .. } | Self::Intervals | Self::TargetRate | Self::NextRate)
     }
 
-    /// Tells if it is about how long a run is.
+    /// Returns whether it is about how long a run is.
     #[must_use]
     pub fn is_about_length(self) -> bool {
         matches!(
@@ -288,7 +288,7 @@ impl Finding {
         }
     }
 
-    /// Something that is against the test whatever its figures are.
+    /// Creates an objection to the test that does not depend on its figures.
     pub(crate) fn objection(rule: Rule, scope: Scope, cause: Cause, advice: Option<&'static str>) -> Self {
         Self {
             rule,
@@ -305,8 +305,8 @@ impl Finding {
         }
     }
 
-    /// Something that the caller alone has seen, and that makes the test INVALID. `fault` displays as a sentence, for
-    /// the logs too; `advice` says what to do about it.
+    /// Creates a finding that only the caller can observe, and that makes the test INVALID. `fault` displays
+    /// as a sentence, for the logs too; `advice` gives the remedy.
     #[must_use]
     pub fn of_caller(
         fault: impl fmt::Display + fmt::Debug + Send + Sync + 'static,
@@ -332,13 +332,13 @@ impl Finding {
         }
     }
 
-    /// Tells if it makes the test INVALID.
+    /// Returns whether it makes the test INVALID.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.status == Status::Broken
     }
 
-    /// Tells if a search for the peak ended at its first rate.
+    /// Returns whether a search for the peak ended at its first rate.
     pub(crate) fn is_base_not_met(&self) -> bool {
         matches!(self.cause, Some(Cause::PeakSearch(PeakEnd::BaseNotMet(_))))
     }
@@ -350,7 +350,7 @@ impl Finding {
         }
     }
 
-    /// The share of what the rule allows that was used: near 1 there is no room to spare.
+    /// Returns the used share of the rule's allowance: near 1 there is no room to spare.
     pub(crate) fn use_of_bound(&self) -> f64 {
         let (Some(measured), Some(bound)) = (self.measured, self.bound) else { return 0.0 };
         let (part, whole) = if self.rule.is_about_length() { (bound, measured) } else { (measured, bound) };

@@ -12,7 +12,7 @@ use crate::{issue::end::IssueEnd, verdict::results::deciding_duration_ns};
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// The advice where a run needs more queries than the set has samples for.
+/// Advice if a run needs more queries than the set has samples for.
 pub(super) const UNIQUE: Remedy = Remedy::Do(
     "performance_issue_unique issues each sample of the performance set once, which is not enough: turn it off",
 );
@@ -47,8 +47,8 @@ pub(super) fn lengths(evidence: &Evidence<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The latency to expect for which equal issue wants fewer queries, and how many, where a run has too few because of a
-/// latency that is shorter than that of its queries: the least count and a limit have no say in it.
+/// Returns the expected latency for which equal issue wants fewer queries, and how many, if a run has too few
+/// because that latency is shorter than its queries': the minimum count and a limit are not considered.
 fn longer_latency(evidence: &Evidence<'_>) -> Option<(u64, u64)> {
     let Evidence { settings, record, .. } = evidence;
     let is_short = record.issued_query_count < settings.min_query_count;
@@ -67,7 +67,7 @@ fn by_expected_latency(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)>
     Some((remedy, run_ns(evidence, count, evidence.qps()?)))
 }
 
-/// The fewest queries of the next run, if it follows the advice about the length.
+/// Returns the minimum number of queries of the next run, if it follows the advice about the length.
 pub(super) fn least_query_count(evidence: &Evidence<'_>) -> u64 {
     longer_latency(evidence).map_or(evidence.settings.min_query_count, |(_, count)| count)
 }
@@ -88,7 +88,7 @@ fn offline_samples(evidence: &Evidence<'_>, expected_qps: f64) -> u64 {
     }
 }
 
-/// The change that would make the run long enough, from why it was not.
+/// Returns the change that would make the run long enough, from the reason why it was not.
 pub(super) fn remedy(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
     let settings = evidence.settings;
     match evidence.end {
@@ -113,7 +113,7 @@ pub(super) fn remedy(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
     }
 }
 
-/// Tells if samples of Offline were completed, and none took any time, which only is so in virtual time.
+/// Returns whether samples of Offline were completed, and none took any time, which only is so in virtual time.
 fn is_timeless(evidence: &Evidence<'_>) -> bool {
     let record = evidence.record;
     let has_samples = !record.sample_latencies_ns.is_empty();

@@ -9,9 +9,9 @@ use super::{
 };
 use crate::issue::end::IssueEnd;
 
-/// The setting from which SingleStream takes how many queries it plans for, and with equal issue wants.
+/// Setting from which SingleStream derives the number of queries that it plans and, with equal issue, wants.
 pub(super) const EXPECTED_LATENCY: &str = "single_stream_expected_latency_ns";
-/// Factor by which limits are set higher than is expected to be needed.
+/// Factor by which limits exceed the expected need.
 pub(super) const RESERVE: f64 = 1.1;
 
 const MS_PER_S: f64 = 1e3;
@@ -82,7 +82,7 @@ pub(super) fn in_the_way(evidence: &Evidence<'_>, remedy: &Remedy) -> Vec<&'stat
     limits.into_iter().filter(is_over).map(|(setting, ..)| setting).collect()
 }
 
-/// The most queries that are outstanding at once at a rate, without a limit on them. `None` where none was answered.
+/// Returns the maximum outstanding queries at a rate, without a limit on them. `None` if none was answered.
 fn most_outstanding(evidence: &Evidence<'_>, qps: f64) -> Option<u64> {
     let replay = Replay::new(&evidence.samples)?;
     Some(replay.run(evidence.arrivals_ns(qps), 0).outstanding_max)

@@ -1,6 +1,6 @@
 //! Numbers of findings in words.
 
-/// Significant digits of a number, unless more are needed to tell it from its bound.
+/// Significant digits of a number, unless it takes more to distinguish it from its bound.
 pub(super) const DIGITS: usize = 3;
 
 /// A number with this many significant digits, but all before the point, and no zeros at the end of a fraction.
@@ -14,7 +14,7 @@ pub(super) fn significant(value: f64, digits: usize) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// `812`, `1,230,000`, `0.0123`.
+/// Formats a rate: `812`, `1,230,000`, `0.0123`.
 pub(super) fn rate(qps: f64) -> String {
     if qps >= 1000.0 { count(qps) } else { significant(qps, DIGITS + 1) }
 }

@@ -1,4 +1,4 @@
-//! Objections to a test, whatever its figures are, and what the author of the system under test can do about them.
+//! Lists objections to a test that do not depend on its figures, and remedies for the author of the system under test.
 
 use proctor_vocabulary::Scenario;
 
@@ -10,8 +10,8 @@ use crate::{
     verdict::peak_search::{PeakEnd, PeakSearch, RateNotMet},
 };
 
-/// Objections to one phase. `is_stopped` says that the test was stopped from outside, by the user: what is missing then
-/// is what a second stop gave up, unless the system had stalled, and no fault of the system.
+/// Returns objections to one phase. `is_stopped` says that the user stopped the test: missing samples were
+/// then given up by a second stop, unless the system had stalled, and are not the system's fault.
 pub(crate) fn of_phase(
     phase: &PhaseOutcome,
     number: usize,
@@ -35,13 +35,13 @@ pub(crate) fn of_phase(
     missing.into_iter().chain(stalled).chain(unload)
 }
 
-/// Tells if samples of a phase are missing because a second stop from outside gave them up.
+/// Returns whether samples of a phase are missing because a second stop from outside gave them up.
 pub(crate) fn is_given_up(phase: &PhaseOutcome, is_stopped: bool) -> bool {
     is_stopped && phase.missing.is_some() && phase.is_awaited
 }
 
-/// Objections to the test that belong to none of its phases. Samples that fail above the peak are what the search
-/// looks for. `is_given_up` says that a second stop gave up samples: one that completes later is not late.
+/// Returns objections to the test that belong to none of its phases. A search deliberately makes samples fail
+/// above the peak. `is_given_up` says that a second stop gave up samples: one that completes later is not late.
 pub(crate) fn of_test(
     violations: &[Violation],
     interrupted: Option<&str>,

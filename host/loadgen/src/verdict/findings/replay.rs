@@ -1,15 +1,15 @@
 //! The queries of a Server run once more, at another rate.
 //!
-//! The system is taken for a queue with one server that works on queries in the order of their arrival, and a delay
-//! that every query has besides. The arrivals `a` and completions `c` of the run give the times `s` for which each
-//! query kept the server: with `b = c - delay`, `s[i] = b[i] - max(a[i], b[i-1])`, that is from when the server could
-//! begin. With these times and the same arrivals the run comes out as it was; with other arrivals, another one does.
-//! Which arrivals a run at another rate will have is known to the nanosecond. If it has more queries than were
-//! measured, the times are used again from the first.
+//! The model of the system is a queue with one server that works on queries in the order of their arrival,
+//! plus a delay of every query. The arrivals `a` and completions `c` of the run give the times `s` for which
+//! each query kept the server: with `b = c - delay`, `s[i] = b[i] - max(a[i], b[i-1])`, that is from when the
+//! server could begin. With these times and the same arrivals the run comes out as it was; with other
+//! arrivals, another one does. The arrivals of a run at another rate are known to the nanosecond. If it has
+//! more queries than were measured, the times are used again from the first.
 //!
-//! The delay stands for work that several queries get at once. It is what a query that finds the system empty takes
-//! longer than the server needs for one when there is a queue: 0 if queries are served one after the other, three
-//! quarters of the service time if four are served in parallel.
+//! The delay stands for work that several queries get at once. It is the time that a query that finds the
+//! system empty takes beyond the server's time for one when there is a queue: 0 if queries are served one
+//! after the other, three quarters of the service time if four are served in parallel.
 //!
 //! Source: D. V. Lindley, "The theory of queues with a single server", 1952, for the recursion.
 
@@ -28,11 +28,11 @@ pub(super) struct Replay {
 /// The queries at a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Replayed {
-    /// Queries in all.
+    /// Number of queries in all.
     pub(super) count: u64,
-    /// Queries over the bound.
+    /// Number of queries over the bound.
     pub(super) over_count: u64,
-    /// The most that were outstanding at once.
+    /// Maximum number outstanding at once.
     pub(super) outstanding_max: u64,
 }
 

@@ -140,13 +140,13 @@ impl Finding {
             .map_or(String::new(), |Limit { setting, value }| format!(", ended by {setting} = {value}"))
     }
 
-    /// The same where the rule is about more than the length of the run.
+    /// Returns the same if the rule is about more than the length of the run.
     fn in_ended_run(&self) -> String {
         let limit = |Limit { setting, value }| format!(" in a run that {setting} = {value} ended");
         self.ended_by.map_or(String::new(), limit)
     }
 
-    /// Why the test is INVALID, as the logs and lists of reasons say it: with the remedy where the figures give one.
+    /// Returns why the test is INVALID, as in the logs and lists of reasons: with the remedy if the figures give one.
     #[must_use]
     pub fn reason(&self) -> String {
         if self.rule.is_about_figures() { self.to_string() } else { self.what() }
@@ -178,7 +178,7 @@ impl Measure {
     }
 }
 
-/// `p99`, `p99.9`.
+/// Formats a percentile: `p99`, `p99.9`.
 fn percentile_name(quantile: f64) -> String {
     // Multiplying a fraction by 100 leaves dust at the end.
     format!("p{}", (quantile * 1e8).round() / 1e6)
@@ -196,7 +196,7 @@ fn excess(measured: f64, bound: f64) -> String {
     }
 }
 
-/// Two numbers of a unit, with enough digits to tell them apart.
+/// Formats two numbers of a unit, with enough digits to distinguish them.
 fn pair(measured: f64, bound: f64, unit: Unit) -> (String, String) {
     match unit {
         Unit::Ns => {

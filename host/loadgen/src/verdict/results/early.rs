@@ -8,10 +8,10 @@ use crate::{
     verdict::early_stopping::{min_under_latency_queries, over_latency_allowance},
 };
 
-/// The percentile that a SingleStream run is also judged at, from which MultiStream results are inferred.
+/// Percentile at which a SingleStream run is also judged, and from which MultiStream results are inferred.
 const MULTI_STREAM_QUANTILE: f64 = 0.99;
 
-/// Tells if enough queries were seen to believe the percentile, and what it is at least believed to be.
+/// Result of early stopping: whether there are enough queries to trust the percentile, and its trusted upper value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EarlyStopping {
     /// True if enough were seen. Always true in Offline, and in rounds that state a number of queries.
@@ -96,7 +96,7 @@ impl EarlyStopping {
     }
 }
 
-/// The fewest queries of which one may be over the latency.
+/// Returns the minimum number of queries at which one may be over the latency.
 fn fewest_queries(quantile: f64) -> u64 {
     min_under_latency_queries(1, quantile) + 1
 }

@@ -4,17 +4,17 @@ use proctor_loadgen_settings::EffectiveSettings;
 
 use crate::measure::{interval_record::IntervalRecord, phase_record::PhaseRecord};
 
-/// Tells if a system keeps up with a number of streams.
+/// Returns whether a system keeps up with a number of streams.
 ///
 /// The metric of MultiStream at fixed intervals is the largest number of streams with which a run is VALID; each run
 /// is about one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntervalResult {
-    /// Samples in each query.
+    /// Number of samples in each query.
     pub stream_count: u64,
     /// The measured intervals.
     pub record: IntervalRecord,
-    /// The most queries that may miss the bound.
+    /// Maximum number of queries that may miss the bound.
     pub allowed_late_query_count: u64,
 }
 
@@ -31,13 +31,13 @@ impl IntervalResult {
         })
     }
 
-    /// Tells if no more queries missed the bound than may.
+    /// Returns whether no more queries missed the bound than may.
     #[must_use]
     pub fn met(&self) -> bool {
         self.record.late_query_count <= self.allowed_late_query_count
     }
 
-    /// Why the bound is not met, for people.
+    /// Returns why the bound is not met, for the user.
     pub(crate) fn reason(&self) -> String {
         let IntervalRecord { interval_ns, query_count, late_query_count, .. } = self.record;
         format!(
@@ -90,7 +90,7 @@ mod tests {
             assert_eq!(allowed(hundreds * 100 + 99, 0.99), hundreds);
             assert_eq!(allowed(hundreds * 100, 0.97), hundreds * 3);
         }
-        // What the rules' counts allow.
+        // Count that the rules allow.
         assert_eq!((allowed(270_336, 0.99), allowed(90_112, 0.97)), (2703, 2703));
         assert_eq!(allowed(99, 0.99), 0);
     }

@@ -1,4 +1,4 @@
-//! Changes that make the next run VALID, in LoadGen's words.
+//! Describes changes that make the next run VALID, in LoadGen's words.
 
 use std::fmt;
 

@@ -11,19 +11,19 @@ use crate::{
 
 /// The tokens of a token run.
 ///
-/// Rates are per second, NaN or infinite where a run is too short for them.
+/// Rates are per second, NaN or infinite if a run is too short for them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TokenResult {
-    /// Output tokens of all completed samples but those left out.
+    /// Number of output tokens of all completed samples that are not left out.
     pub token_count: u64,
-    /// Samples that are left out of the figures, where those that lack tokens are. LoadGen leaves out none.
+    /// Samples left out of the figures, if samples that lack tokens are. LoadGen leaves out none.
     pub left_out: TokenlessSamples,
-    /// Output tokens over the time until the last sample was completed; in Offline, the slowest.
+    /// Number of output tokens over the time until the last sample was completed; in Offline, the slowest.
     pub completed_tokens_per_second: f64,
-    /// Times of first and further tokens; Offline has none.
+    /// Times of first and further tokens; `None` in Offline.
     pub latencies: Option<TokenLatencies>,
-    /// Times between tokens that were reported as they came, from each report to the one before it, percentiles and
-    /// minimum rounded up by at most 3.2 %; `None` if there are none.
+    /// Times between tokens that were reported as they came, from each report to the one before it,
+    /// percentiles and minimum rounded up by at most 3.2 %; `None` if there are no such times.
     pub between: Option<LatencyStatistics>,
 }
 
@@ -34,9 +34,9 @@ pub struct TokenLatencies {
     pub first_token: LatencyStatistics,
     /// Time per output token after the first (TPOT), of each sample.
     pub per_output_token: LatencyStatistics,
-    /// Output tokens over the time until the last query was issued, per second.
+    /// Number of output tokens over the time until the last query was issued, per second.
     pub tokens_per_second_with_loadgen_overhead: f64,
-    /// Output tokens over the sum of the latencies, per second.
+    /// Number of output tokens over the sum of the latencies, per second.
     pub tokens_per_second_without_loadgen_overhead: f64,
     /// The same per nanosecond, as LoadGen's detail log has it.
     pub tokens_per_ns_without_loadgen_overhead: f64,
@@ -44,7 +44,7 @@ pub struct TokenLatencies {
     pub ttft_met: bool,
     /// Server: whether the TPOT was within its bound. Otherwise true.
     pub tpot_met: bool,
-    /// Tells if enough queries were seen to believe the percentile of the TPOT.
+    /// Returns whether enough queries were seen to believe the percentile of the TPOT.
     pub tpot_early_stopping: EarlyStopping,
     /// The same of the TTFT, which is judged only if the TPOT has passed.
     pub ttft_early_stopping: Option<EarlyStopping>,
@@ -114,7 +114,7 @@ impl TokenLatencies {
         }
     }
 
-    /// The verdict that counts: both have to pass, so it is that of the one judged last.
+    /// Returns the verdict that counts: both have to pass, so it is the one judged last.
     pub(super) fn early_stopping(&self) -> &EarlyStopping {
         self.ttft_early_stopping.as_ref().unwrap_or(&self.tpot_early_stopping)
     }

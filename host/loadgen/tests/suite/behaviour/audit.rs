@@ -22,7 +22,7 @@ fn detail(outcome: &TestOutcome) -> Vec<Value> {
     entries(&String::from_utf8(text).unwrap())
 }
 
-/// Runs a recorded case, and compares all that does not depend on the speed of the machine.
+/// Runs a recorded case, and compares everything that does not depend on the speed of the machine.
 fn check(name: &str) -> TestOutcome {
     let case: Value = golden_files::read(&format!("runs/{name}/case.json"));
     let audit_config = case["audit_conf"].as_str().map(str::to_owned);

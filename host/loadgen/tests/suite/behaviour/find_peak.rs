@@ -31,8 +31,8 @@ fn detail(outcome: &TestOutcome) -> Vec<Value> {
     entries
 }
 
-/// The system meets the bound exactly in those runs in which the recorded one did. Then rates, loads, generated
-/// schedules and messages are the recorded ones.
+/// The system meets the bound exactly in the runs in which the recorded one did. Then rates, loads, generated
+/// schedules and messages match the recorded ones.
 #[test]
 fn the_search_is_that_of_loadgen() {
     const MET: [bool; 12] = [true, true, true, false, true, true, true, false, false, false, false, false];
@@ -336,7 +336,7 @@ impl SystemUnderTest for AtOnce {
     fn flush(&self) {}
 }
 
-/// Completes inside of the call, fails from the third phase on, and notes what it is asked for.
+/// Completes inside of the call, fails from the third phase on, and records its calls.
 struct NotesFlushes {
     sink: Arc<dyn CompletionSink>,
     clock: Arc<VirtualClock>,

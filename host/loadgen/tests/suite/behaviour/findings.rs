@@ -15,7 +15,7 @@ use proctor_vocabulary::{CompletionSink, QuerySample, Scenario};
 struct Servers {
     clock: Arc<VirtualClock>,
     sink: Arc<dyn CompletionSink>,
-    /// When each server is free, and how many queries there were.
+    /// Instants at which each server is free, and number of queries.
     state: Mutex<(Vec<u64>, u64)>,
     service_ns: Service,
     has_tokens: bool,
@@ -51,7 +51,7 @@ impl SystemUnderTest for Servers {
     fn flush(&self) {}
 }
 
-/// How long the n-th query takes, in ns.
+/// Service time of the n-th query, in ns.
 type Service = fn(u64) -> u64;
 
 fn run(settings: &TestSettings, server_count: usize, service_ns: Service) -> TestOutcome {
@@ -180,7 +180,7 @@ fn what_no_rate_can_mend_is_said() {
     assert_eq!(outcome.reasons(), [bound.to_string(), early.to_string()]);
 }
 
-/// From 1 to 22 ms: near to every tenth query takes longer than 20 ms, whatever is beside it.
+/// Returns 1 to 22 ms: almost every tenth query takes longer than 20 ms, regardless of concurrency.
 fn up_to_22_ms(n: u64) -> u64 {
     MS + (uniform(n) * 21.0 * MS as f64) as u64
 }
@@ -222,7 +222,7 @@ fn so_many_more_queries_are_enough_for_early_stopping() {
     let outcome = run(&settings, 1, now_and_then_slow);
     let [finding] = broken(&outcome)[..] else { panic!("{:?}", outcome.findings) };
     assert_eq!(finding.rule, Rule::EarlyStopping { measure: Measure::Latency });
-    // What the official program says.
+    // Result of the official program.
     let Some(Remedy::MoreQueries { fewest, total }) = finding.remedy else { panic!("{finding}") };
     let text = &outcome.performance.as_ref().expect("there was one").early_stopping.text;
     assert!(text.contains(&format!("at least {fewest} more queries")), "{text}");
@@ -336,7 +336,7 @@ fn a_count_that_equal_issue_has_raised_is_met_with_the_latency_that_raises_it() 
         }
         _ => panic!("{count}"),
     }
-    // Whichever limit ended the run, and whether it is in the way of the next one, too.
+    // Any limit may have ended the run, and may or may not be in the way of the next one.
     for (max_query_count, max_duration_ms) in [(300, 0), (150, 0), (50, 0), (0, 300), (0, 150), (150, 150)] {
         let settings = TestSettings { max_query_count, max_duration_ms, ..settings.clone() };
         check_advice(&settings, |settings| run(settings, 1, one_ms));
@@ -417,7 +417,7 @@ fn a_queue_that_grew_over_its_limit_asks_for_a_lower_rate() {
 #[test]
 fn a_limit_that_few_queries_reach_is_to_be_lifted_before_anything_else() {
     let run = |settings: &TestSettings| run(settings, 1, one_ms);
-    // A rate that the system keeps, and one that it does not: which it keeps the run without the limit tells.
+    // One rate that the system keeps, and one that it does not: the run without the limit shows which it keeps.
     for (qps, limit, is_kept) in [(500.0, 1, true), (1500.0, 3, false)] {
         let settings = TestSettings { server_max_async_queries: limit, ..server(qps) };
         let first = run(&settings);

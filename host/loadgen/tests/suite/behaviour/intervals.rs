@@ -43,7 +43,7 @@ fn intervals(outcome: &TestOutcome) -> IntervalResult {
     result.intervals.expect("it has intervals")
 }
 
-/// The intervals in which queries were issued.
+/// Returns the intervals in which queries were issued.
 fn ticks(bench: &Bench) -> Vec<u64> {
     let instants_ns = bench.issues().into_iter().map(|(at_ns, sample_count)| {
         assert_eq!(sample_count, 2);
@@ -53,7 +53,7 @@ fn ticks(bench: &Bench) -> Vec<u64> {
     instants_ns.collect()
 }
 
-/// Every rule is asked for by itself: a round with fixed intervals and early stopping, which there never was.
+/// Each rule is requested separately: a round with fixed intervals and early stopping, which never existed.
 #[test]
 fn a_round_may_have_any_rules() {
     static ROUND: Round =
@@ -131,7 +131,7 @@ fn the_samples_that_are_advised_were_in_time() {
     assert!(reasons[0].ends_with(": set multi_stream_samples_per_query = 1"), "{reasons:?}");
 }
 
-/// Queries of which the first `late_count` skip one interval each.
+/// Runs queries; the first `late_count` skip one interval each.
 fn late(percentile: f64, query_count: u64, late_count: u64) -> TestOutcome {
     let request = TestSettings {
         multi_stream_target_latency_percentile: percentile,
@@ -409,7 +409,7 @@ proptest! {
         prop_assert_eq!(record.query_count, min_query_count);
         prop_assert_eq!(record.query_count + record.skipped_interval_count, record.elapsed_interval_count);
 
-        // By hand: each query at the first interval, after that of the last, by whose start the last is complete.
+        // By hand: each query at the first interval, after the last query's, by whose start the last is complete.
         let mut expected = Vec::new();
         let (mut next, mut late_count) = (0, 0);
         for query in 0..min_query_count {

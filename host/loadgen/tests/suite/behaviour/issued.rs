@@ -1,5 +1,5 @@
-//! Every recorded sequence through a whole test in virtual time: what is loaded, issued and logged is what LoadGen
-//! loaded, issued and logged. And a query that is too large for one call.
+//! Runs every recorded sequence through a whole test in virtual time: the loaded, issued and logged samples
+//! match LoadGen's. And a query that is too large for one call.
 
 use std::sync::{Arc, Mutex};
 
@@ -66,7 +66,7 @@ fn check_all(file: &str) {
 #[test]
 fn server_with_several_issuing_threads() {
     for case in golden_files::read::<Vec<Case>>("sequence_server.json") {
-        // The limits are those of a whole run, of which each thread has its share.
+        // The limits apply to a whole run; each thread has its share.
         for issuer_count in [1, 2, 3, 8] {
             check(&case, issuer_count);
         }
@@ -97,7 +97,7 @@ fn check(case: &Case, issuer_count: u64) {
         let (samples, others) = rest.split_at(count);
         rest = others;
         match &expected.samples {
-            // Here no time passes, so the number of queries may differ where it depended on time.
+            // No time passes here, so the number of queries may differ if it depended on time.
             Numbers::Whole(prefix) if expected.issued == "prefix" => {
                 assert!(samples.starts_with(prefix), "{}", case.id);
             }

@@ -72,7 +72,7 @@ proptest! {
             min_query_count,
             accuracy_log_probability,
             sample_concatenate_permutation,
-            // A limit that is below the number of threads lets each of them issue one query all the same.
+            // A limit that is below the number of threads still lets each of them issue one query.
             max_query_count: if max_query_count < issuer_count { 0 } else { max_query_count },
             schedule_rng_seed: seed,
             sample_index_rng_seed: seed ^ 1,
@@ -150,7 +150,7 @@ fn registered_threads_open_the_log_where_they_are_asked_for() {
 fn a_thread_merges_its_own_overdue_queries() {
     let request = TestSettings { server_coalesce_queries: true, ..with_issuers(3, &settings()) };
     let mut bench = Bench::new(request, |_, sample| after(0, sample));
-    // All that follows is overdue after the first call.
+    // Everything that follows is overdue after the first call.
     bench.sut.issue_takes_ns = 10_000 * MS;
     let outcome = bench.run();
     assert!(outcome.errors().is_empty());
@@ -322,8 +322,8 @@ fn every_thread_issues_its_share_and_all_of_them_everything() {
     let schedule =
         |outcome: &TestOutcome| outcome.samples().map(|sample| sample.scheduled_ns).collect::<Vec<_>>();
     assert_eq!(schedule(&outcome), schedule(&expected_outcome));
-    // The starting thread is the first issuer of every phase, the others are new ones in each; the last accuracy set
-    // has two queries, of which the third and the fourth thread issue none.
+    // The starting thread is the first issuer of every phase, the others are new ones in each; the last
+    // accuracy set has two queries, so the third and the fourth thread issue none.
     assert_eq!(by_thread.len(), 1 + 3 + 3 + 1 + 3);
     for samples in by_thread.values() {
         assert!(samples.is_sorted_by_key(|sample| sample.id.0), "a thread issues in order");

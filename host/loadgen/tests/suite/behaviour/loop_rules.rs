@@ -1,4 +1,4 @@
-//! The rules of the issue loop and of the effective settings, one by one, where no recording shows them.
+//! Checks the rules of the issue loop and of the effective settings, one by one, if no recording shows them.
 
 use std::sync::{Arc, Mutex};
 
@@ -100,7 +100,7 @@ fn coalesced_queries_count_one_by_one() {
         ..settings(Scenario::Server)
     };
     let mut bench = Bench::new(request, |_, sample| after(0, sample));
-    // All that follows is overdue after the first call.
+    // Everything that follows is overdue after the first call.
     bench.sut.issue_takes_ns = 10_000 * MS;
     assert_eq!(bench.run().phases[0].end, IssueEnd::MaxQueryCount { issued_count: 200 });
     assert_eq!(bench.issues().iter().map(|(_, sample_count)| *sample_count).collect::<Vec<_>>(), [1, 199]);
@@ -171,7 +171,7 @@ fn equal_issue_rounds_up_and_leaves_the_rules_alone() {
     };
     let (effective, generated) = totals(&request);
     assert_eq!((effective.samples_per_query, generated.samples_per_query), (10, 12));
-    // SingleStream alone raises the rule itself, by a whole set where it was a multiple of one.
+    // Only SingleStream raises the rule itself, by a whole set if it was a multiple of one.
     let request = TestSettings {
         sample_concatenate_permutation: true,
         min_query_count: 20,

@@ -177,7 +177,7 @@ fn what_is_no_answer_is_in_no_figure_that_is_shown() {
         assert_eq!(shown.min_queries_met, logged.min_queries_met);
         let rate = |result: &PerformanceResult| match result.figures {
             ScenarioFigures::SingleStream { qps_with_loadgen_overhead, .. } => qps_with_loadgen_overhead,
-            // Of each 40 samples, the last query of five has none that fails.
+            // In each 40 samples, no sample of the last query of five fails.
             ScenarioFigures::MultiStream { ref query_latencies } => query_latencies.count as f64,
             ScenarioFigures::Server { completed_samples_per_second, .. } => completed_samples_per_second,
             ScenarioFigures::Offline { samples_per_second, .. } => samples_per_second,
@@ -186,7 +186,7 @@ fn what_is_no_answer_is_in_no_figure_that_is_shown() {
         let ratio = rate(shown) / rate(logged);
         assert!((ratio / share - 1.0).abs() < 0.01, "{scenario}: {ratio}");
 
-        // LoadGen's own logs count what has failed.
+        // LoadGen's own logs count failed samples.
         let folder = tempfile::tempdir().unwrap();
         write_logs(&outcome, folder.path(), &LogIdentity::default()).unwrap();
         let summary = fs::read_to_string(folder.path().join("mlperf_log_summary.txt")).unwrap();
@@ -344,7 +344,7 @@ fn memory_that_is_not_there_is_refused_with_the_option_that_asks_for_it() {
     assert!(matches!(error, LoadGenError::ResponseMemory { arena_bytes: u64::MAX, .. }));
     let text = error.to_string();
     assert!(text.ends_with(": lower response_arena_bytes = 18446744073709551615"), "{text}");
-    // Where nothing is logged, no memory is asked for.
+    // If nothing is logged, no memory is requested.
     assert!(bench(settings(Scenario::SingleStream)).run().is_valid());
 }
 
@@ -420,7 +420,7 @@ fn progress_shows_a_running_test() {
 
 #[test]
 fn a_system_that_takes_no_virtual_time_ends_the_test() {
-    // Expected to take 1 ns, so that a hundred million queries are at hand.
+    // Expected to take 1 ns, so that there are a hundred million queries.
     let request = |scenario| TestSettings {
         single_stream_expected_latency_ns: 1.0,
         multi_stream_expected_latency_ns: 1.0,

@@ -96,7 +96,7 @@ fn schedule(request: &TestSettings) -> Vec<u64> {
 fn server_latency_counts_from_the_schedule_however_late_the_issue() {
     let request = TestSettings { server_target_qps: 1000.0, ..settings(Scenario::Server) };
     let offsets_ns = schedule(&request);
-    // Each issue call takes 3 ms, at the end of which its sample is complete: three times too slow.
+    // Each issue call takes 3 ms, and its sample completes at the end: three times too slow.
     let mut bench = Bench::new(request, |_, sample| after(0, sample));
     bench.sut.issue_takes_ns = 3 * MS;
     let outcome = bench.run();

@@ -1,4 +1,4 @@
-//! A system under test that does what a script says, in virtual time, and a library that takes notes.
+//! A system under test that follows a script, in virtual time, and a library that takes notes.
 
 use std::sync::{
     Arc, Mutex,
@@ -21,7 +21,7 @@ pub struct Answer {
     pub after_ns: u64,
     pub id: ResponseId,
     pub status: SampleStatus,
-    /// How many output tokens the sample had; or, instead of completing it, report some of them.
+    /// Number of output tokens of the sample; or, instead of completing it, report some of them.
     pub tokens: Tokens,
 }
 
@@ -37,7 +37,7 @@ pub enum Tokens {
 /// The script: what to do with the n-th sample of the test, n from 0.
 pub type Script = dyn Fn(u64, QuerySample) -> Vec<Answer> + Sync;
 
-/// Completes what has this id, without tokens.
+/// Completes the sample with this id, without tokens.
 pub fn answer(after_ns: u64, id: ResponseId) -> Answer {
     Answer { after_ns, id, status: SampleStatus::OK, tokens: Tokens::Count(0) }
 }
@@ -54,7 +54,7 @@ pub struct ScriptedSut {
     pub sample_count: AtomicU64,
     pub issue_calls: Mutex<Vec<(u64, Vec<QuerySample>)>>,
     pub flush_count: AtomicU64,
-    /// Length of an issue call; what it completes counts from its end.
+    /// Length of an issue call; its completions count from its end.
     pub issue_takes_ns: u64,
 }
 
@@ -143,7 +143,7 @@ impl QuerySampleLibrary for NotingLibrary {
     }
 }
 
-/// A test in virtual time over a library of ten samples, of which four fit into memory.
+/// A test in virtual time over a library of ten samples; four fit into memory.
 pub struct Bench {
     pub clock: Arc<VirtualClock>,
     pub loadgen: LoadGen<VirtualClock>,

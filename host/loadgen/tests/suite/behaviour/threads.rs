@@ -11,7 +11,7 @@ use proctor_vocabulary::{
     CompletionSink, QuerySample, QuerySampleResponse, SampleStatus, Scenario, TestMode,
 };
 
-/// Threads that take whatever is queued, from either end in turn, and complete it in pieces of a few samples.
+/// Threads that take anything queued, from either end in turn, and complete it in pieces of a few samples.
 struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,

@@ -217,7 +217,7 @@ fn more_tokens_than_the_data_can_hold_are_in_no_figure_that_is_shown() {
         assert_eq!(shown.left_out, left_out, "{scenario}");
         assert_eq!(shown.token_count, 2 * (sample_count - too_many_tokens_count), "{scenario}");
         assert_eq!(shown.latencies.as_ref().unwrap().per_output_token.max_ns, 9 * MS, "{scenario}");
-        // LoadGen's logs have what the system said.
+        // LoadGen's logs have the system's values.
         let logged = outcome.performance.as_ref().unwrap().tokens.as_ref().unwrap();
         assert_eq!(logged.token_count, shown.token_count + 1_000_000 * too_many_tokens_count, "{scenario}");
     }

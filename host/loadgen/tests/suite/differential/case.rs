@@ -1,5 +1,5 @@
-//! One case: settings, configuration files, and what the system under test does. A line of JSON, which can be run
-//! again.
+//! One case: settings, configuration files, and the script of the system under test. A line of JSON, which
+//! can be run again.
 
 use std::path::Path;
 
@@ -16,9 +16,9 @@ const SAMPLES_PER_S: u64 = 500;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// Samples in the library.
+    /// Number of samples in the library.
     pub total_count: u64,
-    /// Samples that it says it can keep loaded.
+    /// Number of samples that it says it can keep loaded.
     pub performance_count: u64,
     /// Settings that differ from the defaults, under our names.
     pub settings: Map<String, Value>,
@@ -52,7 +52,7 @@ pub struct Script {
     pub newest_first: bool,
     /// Complete the samples of a query from its end.
     pub reverse: bool,
-    /// Samples in one completion call, 0 for the whole query.
+    /// Number of samples in one completion call, 0 for the whole query.
     pub group: u64,
     /// Time to be busy before a completion call, in us.
     pub busy_us: Vec<u64>,
@@ -60,18 +60,18 @@ pub struct Script {
     pub response_len: Vec<u64>,
     /// Output tokens of a sample.
     pub tokens: Vec<u64>,
-    /// How often to report the first token of a sample: once is right.
+    /// Number of times to report the first token of a sample: once is right.
     pub first_tokens: Vec<u64>,
     /// Report first tokens at the issue, not right before the completion.
     pub early_tokens: bool,
-    /// Complete a sample once more where it is not 0, which is against the rules.
+    /// Complete a sample once more if it is not 0, which is against the rules.
     pub again: Vec<u64>,
     /// By how much to be busy longer before the first completion of each phase, in us; the last goes on.
     pub slow_phases: Vec<u64>,
 }
 
 impl ConfigFile {
-    /// Tells if the scenario is named in other letters than LoadGen's, which tells upper from lower case.
+    /// Returns whether the scenario's spelling differs in case from LoadGen's, which is case-sensitive.
     pub fn spells_its_scenario_otherwise(&self) -> bool {
         Scenario::ALL.iter().all(|scenario| scenario.name() != self.scenario)
     }
@@ -92,12 +92,12 @@ impl Case {
         }
     }
 
-    /// Issuing threads that the official program is to have registered.
+    /// Returns the number of issuing threads that the official program has to register.
     pub fn issuing_threads(&self) -> u64 {
         self.settings.get("server_num_issue_query_threads").and_then(Value::as_u64).unwrap_or(0)
     }
 
-    /// Tells if samples are completed more than once.
+    /// Returns whether samples are completed more than once.
     pub fn completes_again(&self) -> bool {
         self.script.again.iter().any(|again| *again > 0)
     }

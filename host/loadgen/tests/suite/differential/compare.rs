@@ -38,7 +38,7 @@ const COMPLETION_ERRORS: &[&str] = &[
 /// The official program has no memory for more samples than some such number; from where on depends on the machine.
 const HUGE_SAMPLE_COUNT: u64 = 1 << 30;
 
-/// How often to run a case that could not be compared.
+/// Number of times to run a case that could not be compared.
 const ATTEMPTS: u32 = 10;
 
 /// Result of the comparison of a case.
@@ -86,7 +86,7 @@ fn check_once(
             Ok(Compared::Same)
         }
         Outcome::Ran(run) => compare_test(case, run, &configured, folder.path(), differences),
-        // Python cannot register threads; one that the driver registers may still look at what the test gives back.
+        // Python cannot register threads; one that the driver registers may still look at the test's return value.
         Outcome::Crash { .. } if case.issuing_threads() > 0 => Ok(Compared::NotYet),
         Outcome::Crash { detail } => {
             only_if_listed(case, &configured, &format!("crashes ({detail})"), differences)
@@ -129,7 +129,7 @@ fn compare_settings(
     Ok(())
 }
 
-/// Why ours does not run the test, if it does not.
+/// Returns why ours does not run the test, if it does not.
 fn refusal(case: &Case, configured: &Configured) -> Result<Option<String>, String> {
     let request = audited(case, &configured.settings);
     let effective = EffectiveSettings::new(&request, case.performance_count, case.total_count);
@@ -146,7 +146,7 @@ fn refusal(case: &Case, configured: &Configured) -> Result<Option<String>, Strin
     }
 }
 
-/// The listed difference because of which the official program may crash or hang.
+/// Returns the listed difference because of which the official program may crash or hang.
 fn listed_failure(case: &Case, configured: &Configured) -> Option<&'static str> {
     let request = audited(case, &configured.settings);
     let first_tokens = &case.script.first_tokens;
@@ -167,7 +167,7 @@ fn listed_failure(case: &Case, configured: &Configured) -> Option<&'static str> 
     }
 }
 
-/// Tells if the first boundaries of a search agree to its decimals; later ones are wider.
+/// Returns whether the first boundaries of a search agree to its decimals; later ones are wider.
 fn bounds_may_agree_at_once(request: &TestSettings) -> bool {
     let scale = 10_f64.powi(request.server_find_peak_qps_decimals_of_precision);
     let lower_qps = request.server_target_qps;
@@ -214,7 +214,7 @@ fn compare_test(
     compare_schedule(&effective, &plans, &timeline)?;
     let modes: Vec<PhaseMode> = plans.iter().map(|plan| plan.mode).collect();
     if case.completes_again() {
-        // Figures are not compared then, and tell nothing of the start.
+        // Figures are not compared then, and say nothing about the start.
         official.remove(|entry| entry.key.starts_with("result_"));
     }
     if is_over_with_the_first(&effective, &timeline, &official) {
@@ -257,7 +257,7 @@ fn compare_test(
     fs::create_dir(&ours_folder).map_err(|error| error.to_string())?;
     write_logs(&outcome, &ours_folder, &LogIdentity::default()).map_err(|error| error.to_string())?;
     let mut ours = Logs::read(&ours_folder)?;
-    // The official program's logging thread looks every 10 ms; what it finds before the log is open goes to stderr.
+    // The official program's logging thread looks every 10 ms; entries before the log is open go to stderr.
     let lost_count = ours.count_before_the_test().saturating_sub(official.count_before_the_test());
     if lost_count > 0 {
         ours.remove_first(lost_count);
@@ -282,7 +282,7 @@ fn compare_test(
     Ok(Compared::Same)
 }
 
-/// Tells if the last phase of a stream ended with its first query, although it was to last.
+/// Returns whether the last phase of a stream ended with its first query, although it was to last.
 fn is_over_with_the_first(effective: &EffectiveSettings, timeline: &Timeline, official: &Logs) -> bool {
     let streams = matches!(effective.request.scenario, Scenario::SingleStream | Scenario::MultiStream);
     let is_one = timeline.phases.last().is_some_and(|phase| phase.issues_ns.len() == 1);
@@ -299,7 +299,7 @@ fn crowded_phase(effective: &EffectiveSettings, official: &Logs) -> Option<usize
     (effective.request.mode == TestMode::FindPeakPerformance).then(|| phases.count() - 1)
 }
 
-/// Takes out what is about the official program itself.
+/// Removes entries about the official program itself.
 fn remove_of_its_own(official: &mut Logs, differences: &mut Differences) {
     let texts: [(_, &[&str]); 2] = [
         ("clock-ratio", &["PerfClock and system_clock differ by more than"]),
@@ -349,8 +349,8 @@ fn compare_ids(outcome: &TestOutcome, timeline: &Timeline) -> Result<(), String>
     Ok(())
 }
 
-/// Undoes what the replay cannot do or what is a listed difference: the first query of the streams came as early as the
-/// start, and completions against the rules make ours INVALID.
+/// Undoes what the replay cannot do and listed differences: the first query of the streams came as early as
+/// the start, and completions against the rules make ours INVALID.
 fn put_right(outcome: &mut TestOutcome, timeline: &Timeline, starts_ns: &[u64], is_against_rules: bool) {
     let streams =
         matches!(outcome.effective.request.scenario, Scenario::SingleStream | Scenario::MultiStream);

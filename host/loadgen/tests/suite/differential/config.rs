@@ -21,7 +21,7 @@ pub struct Configured {
     pub errors: Vec<LogError>,
 }
 
-/// Makes the settings of a case, up to its configuration files, which lie in `folder`.
+/// Derives the settings of a case, up to its configuration files, which lie in `folder`.
 pub fn configure(case: &Case, folder: &Path) -> Configured {
     let mut settings = TestSettings::default();
     apply(&mut settings, &case.settings);

@@ -17,7 +17,7 @@ pub struct Differences {
     not_compared_count: u32,
 }
 
-/// Both run, and what they write differs.
+/// Both run, and their output differs.
 #[derive(Debug, Deserialize)]
 struct Difference {
     id: String,
@@ -33,7 +33,7 @@ struct Refusal {
     id: String,
     /// Part of our error.
     error: String,
-    /// The official one's behaviour: `ran`, `crash` or `hang`.
+    /// Behaviour of the official one: `ran`, `crash` or `hang`.
     official: Vec<String>,
     #[expect(dead_code, reason = "for people")]
     reason: String,
@@ -52,7 +52,7 @@ impl Differences {
         *self.seen.entry(id.to_owned()).or_default() += 1;
     }
 
-    /// Notes that ours refuses with this error what the official one did so; an error if that is not listed.
+    /// Records that ours refuses with this error what the official one did so; an error if that is not listed.
     pub fn refused(&mut self, error: &str, official: &str) -> Result<(), String> {
         let is_listed =
             |it: &&Refusal| error.contains(&it.error) && it.official.iter().any(|how| how == official);
@@ -85,12 +85,12 @@ impl Differences {
         self.not_compared_count
     }
 
-    /// How often this one was met.
+    /// Returns how often this one was met.
     pub fn count(&self, id: &str) -> u64 {
         self.seen.get(id).copied().unwrap_or(0)
     }
 
-    /// How often each was met.
+    /// Reports how often each was met.
     pub fn report(&self) -> String {
         let seen: Vec<_> = self.seen.iter().map(|(id, count)| format!("{id} {count}")).collect();
         if seen.is_empty() { "none".to_owned() } else { seen.join(", ") }

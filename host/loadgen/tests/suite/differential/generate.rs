@@ -53,7 +53,7 @@ fn test(
             Case {
                 total_count,
                 performance_count,
-                // The configuration files must not make the test any longer.
+                // The configuration files must not lengthen the test.
                 settings_after: if config_files.is_empty() { Map::new() } else { settings.clone() },
                 settings,
                 config_files,
@@ -141,7 +141,7 @@ fn seed() -> impl Strategy<Value = u64> {
 
 fn quantile() -> BoxedStrategy<f64> {
     let usual = proptest::sample::select(vec![0.5, 0.9, 0.95, 0.97, 0.99, 0.999, 0.999_000_000_000_000_1]);
-    // Early stopping needs up to 10^10 queries there, whose odds can hardly be told apart.
+    // Early stopping needs up to 10^10 queries there, whose odds are hardly distinguishable.
     let extreme = proptest::sample::select(vec![0.9999, 0.99995, 0.99999, 0.999_999]);
     prop_oneof![
         5 => usual,

@@ -155,7 +155,7 @@ fn small_value() -> impl Strategy<Value = String> {
     prop_oneof![4 => (0_u64..40).prop_map(|number| number.to_string()), 1 => Just("0x10".to_owned()), 1 => Just("010".to_owned()), 1 => Just("99.9".to_owned())]
 }
 
-/// All ways to write a number that C understands.
+/// Generates all spellings of a number that C understands.
 fn any_value() -> impl Strategy<Value = String> {
     let special = vec![
         "0",

@@ -1,4 +1,4 @@
-//! The log files of one test, either LoadGen's, in a form in which they can be compared.
+//! Reads the log files of one test, either LoadGen's, into a comparable form.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::differential::official::text;
 
-/// Keys whose values are those of the program, the machine or the day.
+/// Keys whose values depend on the program, the machine or the day.
 const OF_THE_MACHINE: &[&str] =
     &["loadgen_", "test_datetime", "get_sut_name_duration_ns", "logger_", "power_begin", "power_end"];
 
@@ -18,7 +18,7 @@ pub struct Logs {
     pub accuracy: Vec<String>,
 }
 
-/// One line of the detail log. The value of one that belongs to the machine is left out.
+/// One line of the detail log. Machine-specific values are left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub key: String,
@@ -54,7 +54,7 @@ impl Logs {
         self.detail.iter().find(|entry| entry.key == key).map(|entry| &*entry.value)
     }
 
-    /// Takes out the entries of which `is_unwanted`, and the errors and warnings among them out of all counts.
+    /// Removes the entries for which `is_unwanted` holds, and the errors and warnings among them from all counts.
     pub fn remove(&mut self, is_unwanted: impl Fn(&Entry) -> bool) -> Vec<Entry> {
         let (removed, kept): (Vec<_>, _) = self.detail.drain(..).partition(|entry| is_unwanted(entry));
         self.detail = kept;
@@ -68,7 +68,7 @@ impl Logs {
         self.uncount(&removed);
     }
 
-    /// How many entries are there before those that open the log.
+    /// Returns the number of entries before the ones that open the log.
     pub fn count_before_the_test(&self) -> usize {
         self.detail.iter().take_while(|entry| entry.key != "loadgen_version").count()
     }

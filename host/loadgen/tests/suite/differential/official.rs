@@ -1,4 +1,4 @@
-//! The official LoadGen behind a pipe: the driver process, and what it leaves of a case.
+//! Runs the official LoadGen behind a pipe: the driver process, and its output of a case.
 
 use std::{fs, path::Path};
 
@@ -11,7 +11,7 @@ use crate::differential::case::Case;
 /// A process that runs one case after the other.
 pub struct Official(PythonPipe);
 
-/// How a case ended.
+/// Outcome of a case.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Outcome {

@@ -20,7 +20,7 @@ use crate::differential::{
     timeline::{TimedAction, TimedCall, Timeline},
 };
 
-/// How much time passes with each query that the official LoadGen did not issue, so that such a run ends.
+/// Time that passes with each query that the official LoadGen did not issue, so that such a run ends.
 const UNEXPECTED_NS: u64 = 1_000_000;
 
 /// A clock that is set by what happens. Waiting for an instant goes on until the recorded issue.
@@ -56,11 +56,11 @@ impl Clock for ReplayClock {
     }
 }
 
-/// The system and the library, which do what they did with the official LoadGen.
+/// The system and the library, which repeat what they did with the official LoadGen.
 struct Replay<'a> {
     case: &'a Case,
     timeline: &'a Timeline,
-    /// When issuing starts, by phase.
+    /// Start of issuing, by phase.
     starts_ns: &'a [u64],
     clock: Arc<ReplayClock>,
     sink: Arc<dyn CompletionSink>,
@@ -71,7 +71,7 @@ struct Replay<'a> {
 struct State {
     next_call: usize,
     phase: usize,
-    /// Issue calls in this phase.
+    /// Number of issue calls in this phase.
     issue_count: usize,
     ids: Vec<ResponseId>,
     /// The first call that was not as recorded.

@@ -1,5 +1,5 @@
-//! When a phase of the streams started. The trace has that instant only between two others, a few microseconds apart;
-//! what LoadGen decided and printed tells the rest.
+//! Determines when a phase of the streams started. The trace has that instant only between two others, a few
+//! microseconds apart; LoadGen's decisions and output show the rest.
 
 use proctor_loadgen::{EffectiveSettings, PhaseMode};
 use proctor_vocabulary::Scenario;
@@ -11,8 +11,8 @@ use crate::differential::{
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// The start of each phase, in ns from the origin of the trace; the mode of each phase as ours plans it. An error says
-/// that there is no instant that agrees with what the official LoadGen did.
+/// Returns the start of each phase, in ns from the origin of the trace; the mode of each phase as ours plans
+/// it. An error says that no instant agrees with the official LoadGen's behaviour.
 pub fn starts_ns(
     timeline: &Timeline,
     modes: &[PhaseMode],
@@ -37,7 +37,7 @@ fn of_performance(phase: &TimedPhase, settings: &EffectiveSettings, logs: &Logs)
         let duration_ns: u64 = duration_ns.trim().parse().map_err(|_| format!("no duration in {end:?}"))?;
         (low, high) = (low.max(last_ns - duration_ns), high.min(last_ns - duration_ns));
     }
-    // Which queries were issued before and after the target duration was reached.
+    // Queries that were issued before and after the target duration was reached.
     let target_ns = settings.target_duration_ms * NS_PER_MS;
     let enough = usize::try_from(settings.min_query_count).unwrap_or(usize::MAX).max(1);
     for (number, at_ns) in phase.issues_ns.iter().enumerate().skip(enough - 1) {
@@ -57,7 +57,7 @@ fn of_performance(phase: &TimedPhase, settings: &EffectiveSettings, logs: &Logs)
     if low > high {
         return Err(format!("no start of the phase agrees with its end {end:?}: {low} to {high} ns"));
     }
-    // The summary alone has no rates of which the detail log knows nothing.
+    // All rates in the summary are also known to the detail log.
     let is_known = logs.value("result_validity").is_some();
     let rates = if is_known { printed_rates(phase, logs) } else { Vec::new() };
     for rate in &rates {
@@ -89,7 +89,7 @@ impl Rate {
         (self.format)(rate).parse().unwrap_or(f64::NAN)
     }
 
-    /// The first and the last of some starts that make the printed rate.
+    /// Returns the first and the last of some starts that make the printed rate.
     fn starts(&self, low: u64, high: u64) -> (u64, u64) {
         let printed = self.printed.parse::<f64>();
         // One query at no distance from the start has no rate.
@@ -102,8 +102,8 @@ impl Rate {
     }
 }
 
-/// The first number of a range for which something holds, as it does for all further ones; one beyond it if there is
-/// none.
+/// Returns the first number of a range for which something holds, as it does for all further ones; one beyond
+/// it if there is none.
 fn first_in(low: u64, high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut end) = (low, high + 1);
     while low < end {

@@ -12,7 +12,7 @@ use crate::differential::{
 pub struct Timeline {
     pub calls: Vec<TimedCall>,
     pub phases: Vec<TimedPhase>,
-    /// The times of each issued sample, in the order of issue. The time of completion is that of the first one.
+    /// Times of each issued sample, in the order of issue. The time of completion is the first one.
     pub samples: Vec<Times>,
 }
 
@@ -36,11 +36,11 @@ pub struct TimedPhase {
     pub start_ns: (u64, u64),
     /// The instant of each issue call.
     pub issues_ns: Vec<u64>,
-    /// When all samples of the last issue call were complete.
+    /// Instant at which all samples of the last issue call were complete.
     pub done_ns: u64,
-    /// Which of the samples were issued in this phase.
+    /// Samples that were issued in this phase.
     pub samples: std::ops::Range<usize>,
-    /// Output tokens of the completed samples.
+    /// Number of output tokens of the completed samples.
     pub token_count: u64,
 }
 
@@ -156,7 +156,7 @@ fn phases(calls: &[TimedCall], samples: &[Times], trace: &Trace) -> Result<Vec<T
     Ok(phases)
 }
 
-/// Output tokens of what is completed for the first time; a single one counts as none.
+/// Returns the output tokens of first completions; a single one counts as none.
 fn tokens(actions: &[TimedAction], counted: &mut HashSet<u64>) -> u64 {
     let completions = actions.iter().filter(|timed| timed.action.kind == ActionKind::Complete);
     let responses = completions.flat_map(|timed| &timed.action.responses);

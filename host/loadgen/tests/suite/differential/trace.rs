@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// The content of a trace, in the order of the file, which is that of the calls. Instants are in ns from its origin.
+/// The content of a trace, in file order, which is call order. Instants are in ns from its origin.
 #[derive(Debug, Default)]
 pub struct Trace {
     pub samples: VecDeque<Times>,

@@ -137,7 +137,7 @@ impl SystemUnderTest for Replay {
             }
             return;
         };
-        // Nothing but the first query of a phase can be on time where the recording was late.
+        // Only the first query of a phase can be on time if the recording was late.
         let in_clock = |ns: u64| i64::try_from(ns).unwrap();
         let origin_ns = *self
             .origin_ns

@@ -49,7 +49,7 @@ impl Recording {
     /// Process, thread and date of the recorded program.
     fn identity(&self) -> LogIdentity {
         let field = |name: &str| {
-            // The first entries may be those of issuing threads.
+            // The first entries may belong to issuing threads.
             let start = self.detail.find("\"test_datetime\"").unwrap();
             let rest = self.detail[start..].split(&format!("\"{name}\": ")).nth(1).unwrap();
             rest.split([',', '}']).next().unwrap().parse::<u64>().unwrap()
@@ -62,7 +62,7 @@ impl Recording {
         }
     }
 
-    /// Makes the run again.
+    /// Repeats the run.
     fn replay(&self, rows: Vec<Row>) -> TestOutcome {
         let (request, config_errors) = self.request();
         let mut outcome = replay::replay(&self.case, request, config_errors, rows);
@@ -86,9 +86,9 @@ impl Recording {
         (golden_files::settings_from(base, &self.case), applied.errors)
     }
 
-    /// How long before the first issue the recorded loop may have started, in ns: the streams' recordings have all
-    /// times from their first issue only, and some figures count from the start. What is printed of one of them leaves
-    /// a few values, mostly one.
+    /// Returns how long before the first issue the recorded loop may have started, in ns: the streams'
+    /// recordings have all times from their first issue only, and some figures count from the start. The
+    /// printed value of one of them leaves a few candidates, mostly one.
     fn starts_before_first_issue(&self, outcome: &TestOutcome) -> Vec<u64> {
         let performance = outcome.phases.iter().find(|phase| phase.record.mode == PhaseMode::Performance);
         let Some(record) = performance.map(|phase| &phase.record) else { return vec![0] };
@@ -110,8 +110,8 @@ impl Recording {
         (from_ns..=to_ns).collect()
     }
 
-    /// Gives phases the wall clock of the recording, which knows whole milliseconds: `power_begin` is handed on, and
-    /// `power_end` has to follow from it, with whatever fraction there was.
+    /// Gives phases the wall clock of the recording, which knows whole milliseconds: `power_begin` is passed
+    /// on, and `power_end` has to follow from it, with any fraction.
     fn set_wall_clock(&self, outcome: &mut TestOutcome, has_times: bool) {
         let instants = |key| {
             let entries = self.detail.lines().filter(move |line| line.contains(&format!("\"{key}\"")));
@@ -225,7 +225,7 @@ fn unix_ms(text: &str) -> u64 {
     seconds * 1000 + number(9..12)
 }
 
-/// Makes a recorded run again and compares all logs.
+/// Repeats a recorded run and compares all logs.
 fn check(name: &'static str, rows: Vec<Row>) {
     let recording = Recording::read(name);
     let has_times = !rows.is_empty();
@@ -241,7 +241,7 @@ fn check(name: &'static str, rows: Vec<Row>) {
     }
 }
 
-/// Makes a run again that came without times, and compares all logs but for the numbers of latencies and rates.
+/// Repeats a run that was recorded without times, and compares all logs except for the numbers of latencies and rates.
 fn check_without_times(name: &'static str) {
     let recording = Recording::read(name);
     let mut outcome = recording.replay(Vec::new());
@@ -278,13 +278,13 @@ fn masked(text: &str, separator: &str, is_one: impl Fn(&str) -> bool) -> String 
     text.lines().map(line).collect()
 }
 
-/// Compares what the traces say of samples, in the order of their issue. The first query of a Server phase cannot be
-/// late in virtual time.
+/// Compares the traces' entries of samples, in the order of their issue. The first query of a Server phase
+/// cannot be late in virtual time.
 fn check_trace(name: &'static str, sample_line_count: usize) {
     let recording = Recording::read(name);
     let recorded = golden_files::text(&format!("runs/{name}/mlperf_log_trace.json"));
     let mut outcome = recording.replay(rows_of_trace(name));
-    // Where the phases began on the recorded clock: it has nothing but time stamps of samples.
+    // Starts of the phases on the recorded clock: it has nothing but time stamps of samples.
     let starts_ns = starts_of_phases(&recorded, &outcome);
     for (phase, start_ns) in outcome.phases.iter_mut().zip(starts_ns) {
         phase.start_ns = start_ns;
@@ -315,7 +315,7 @@ fn check_trace(name: &'static str, sample_line_count: usize) {
     assert_eq!(frame(&text), frame(&recorded), "{name}");
 }
 
-/// When the issuing of each phase began on the clock of the recording: the scheduled instant of its first sample.
+/// Returns when each phase began on the recording's clock: the scheduled instant of its first sample.
 fn starts_of_phases(recorded: &str, outcome: &TestOutcome) -> Vec<u64> {
     let first_ns = |phase: &proctor_loadgen::PhaseOutcome| {
         let id = format!("\"ph\":\"b\",\"pid\":{},\"id\":{},\"ts\":", pid(recorded), phase.first_sample_id);
@@ -331,7 +331,7 @@ fn pid(recorded: &str) -> &str {
 
 #[test]
 fn traces_show_samples_as_loadgen_does() {
-    // Two lines a sample; in Server one more for its latency and one for that of its token.
+    // Two lines a sample; in Server one more for its latency and one for its token's.
     check_trace("audit_config", 12 * 2);
     check_trace("submission_multistream", 33 * 2);
     check_trace("accuracy_tokens_server", 6 * 4 - 3);

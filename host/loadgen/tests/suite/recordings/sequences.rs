@@ -97,7 +97,7 @@ fn check(case: &Case) {
         sample_id += generated;
         query_id += expected.generated_query_count;
     }
-    // Where only a prefix of the issued queries is known, so is the log.
+    // If only a prefix of the issued queries is known, so is the log.
     if case.phases.iter().any(|phase| phase.issued == "prefix") {
         return;
     }

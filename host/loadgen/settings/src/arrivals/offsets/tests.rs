@@ -1,6 +1,6 @@
-//! The processes have the mean rate, the coefficient of variation and the course over time that they are to have.
+//! The processes have the intended mean rate, coefficient of variation and course over time.
 //!
-//! Each bound is five standard errors of what is estimated, and the seeds are fixed: with a right process one in a
+//! Each bound is five standard errors of the estimate, and the seeds are fixed: with a right process one in a
 //! million seeds would fail.
 
 use proptest::prelude::*;
@@ -83,8 +83,8 @@ fn on_off_has_the_mean_rate_and_the_variation_of_an_interrupted_poisson_process(
         let (ends, begins) = (1e3 / on_ms, 1e3 / off_ms);
         let on_qps = RATE_QPS * (on_ms + off_ms) / on_ms;
         let squared = 1.0 + 2.0 * on_qps * ends / (ends + begins).powi(2);
-        // The standard error of the variation is that of the number of off periods, which make it: one for each that
-        // follows on_qps / ends queries.
+        // The standard error of the variation comes from the number of off periods: one for each that follows
+        // on_qps / ends queries.
         let periods = COUNT as f64 * ends / on_qps;
         check(&process, squared.sqrt(), (squared / COUNT as f64).sqrt(), 1.5 / periods.sqrt());
     }

@@ -126,7 +126,7 @@ fn a_finding_of_the_caller_makes_the_test_invalid_in_every_log() {
     assert!(outcome.is_valid(), "{:?}", outcome.reasons());
     outcome.findings.push(Finding::of_run("the run was cut"));
     outcome.findings.push(Finding::of_caller("the cable was pulled", Some("put it back")));
-    // A second look at the figures keeps what the caller has seen.
+    // A second look at the figures keeps the caller's observations.
     outcome.judge();
     assert_eq!(outcome.reasons(), ["the run was cut", "the cable was pulled"]);
     let of_run = outcome.findings.remove(outcome.findings.len() - 2);
