@@ -1,7 +1,7 @@
 //! Checks of a machine before a campaign: what makes figures vary from run to run, and the command that mends it.
 //!
-//! Everything is read below a root folder, `/` but for tests, and nothing is changed. [`examine`] waits for a second,
-//! in which it sees what the hypervisor and other processes take.
+//! Everything is read below a root folder, `/` except in tests, and nothing is changed. [`examine`] waits for
+//! a second, in which it measures the time that the hypervisor and other processes take.
 
 mod counters;
 mod limits;
@@ -20,7 +20,7 @@ use self::place::Place;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckKind {
-    /// Who chooses the frequency of the processors.
+    /// The party that chooses the processor's frequency.
     Governor,
     /// The turbo of processors, which run faster while they are cool.
     Turbo,
@@ -40,7 +40,7 @@ pub enum CheckKind {
     Swap,
     /// Pages that the kernel moves between the nodes of a machine.
     NumaBalancing,
-    /// Where the time comes from.
+    /// Source of the time.
     ClockSource,
     /// Time that the hypervisor takes.
     Steal,
@@ -52,11 +52,11 @@ pub enum CheckKind {
     Rapl,
 }
 
-/// State of what was looked at.
+/// State of a checked item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fitness {
-    /// As it should be.
+    /// Good.
     Fine,
     /// It could be better.
     Advice,
@@ -64,19 +64,19 @@ pub enum Fitness {
     Unknown,
 }
 
-/// One check.
+/// A check of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
     /// Its subject.
     pub kind: CheckKind,
-    /// How it came out.
+    /// Result of the check.
     pub state: Fitness,
     /// Finding, in words.
     pub found: String,
     /// Reason, and the thing to do; only with [`Fitness::Advice`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<&'static str>,
-    /// The command that does it, where there is one.
+    /// Command that does it, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }

@@ -18,13 +18,13 @@ use crate::{
 /// Time between two readings at first.
 const INTERVAL_NS: u64 = 1_000_000_000;
 
-/// Largest number of intervals that are kept: as many as a picture has room for.
+/// Maximum number of intervals kept: as many as a picture has room for.
 const INTERVAL_COUNT_MAX: usize = 600;
 
-/// A reading may take this share of its interval: half of what the guard may cost in all.
+/// Inverse share of an interval that a reading may take: half of the guard's total allowance.
 const READING_SHARE: u64 = 2000;
 
-/// Reads the system's counters beside a test. Instants are of the clock that its owner chooses.
+/// Reads the system's counters during a test. Instants use the clock that its owner chooses.
 #[derive(Debug)]
 pub struct Guard {
     sources: Sources,
@@ -37,7 +37,7 @@ pub struct Guard {
     cost: Cost,
 }
 
-/// How quiet it was until now.
+/// Quietness until now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SoFar {
     /// Time that was observed.
@@ -47,7 +47,7 @@ pub struct SoFar {
 }
 
 impl Guard {
-    /// A guard of these processors, which are those that the process may use, ascending.
+    /// Creates a guard of these processors, which the process may use, ascending.
     #[must_use]
     pub fn new(processors: Vec<u32>, issuers: Issuers) -> Self {
         Self::below(Path::new("/"), processors, issuers)
@@ -114,7 +114,7 @@ impl Guard {
         }
     }
 
-    /// How quiet it was until now.
+    /// Returns how quiet it was until now.
     #[must_use]
     pub fn so_far(&self) -> SoFar {
         let (processors, threads) = (self.sources.processor_count(), self.sources.issuing_thread_count());
@@ -126,7 +126,7 @@ impl Guard {
         }
     }
 
-    /// How quiet it was, from `start_ns`, when issuing began.
+    /// Returns how quiet it was, from `start_ns`, when issuing began.
     #[must_use]
     pub fn noise(&self, start_ns: u64) -> Noise {
         let about = About {
@@ -151,7 +151,7 @@ impl Guard {
         }
     }
 
-    /// Makes one interval of each two.
+    /// Merges each two intervals into one.
     fn coarsen(&mut self) {
         let both = |pair: &[Interval]| pair.iter().copied().reduce(Interval::and);
         self.intervals = self.intervals.chunks(2).filter_map(both).collect();
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(noise.observed_ns, 2_000_900_000);
         let foreign: Vec<_> =
             noise.series.rows.iter().map(|(_, values, _)| values.get(Quantity::Foreign)).collect();
-        // Of both accounts that by ticks is the lesser one: a rest of a moment has none.
+        // Of the two accounts the one by ticks is the smaller: the rest of a moment has no ticks.
         assert_eq!(foreign, [Some(800_000_000), Some(0)]);
         assert_eq!(noise.noisy_intervals.len(), 1);
     }

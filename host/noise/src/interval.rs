@@ -31,9 +31,9 @@ impl Interval {
         let steal = ticks_ns(|it| Some(it.processors?.steal)).filter(|_| is_accounted);
         let idle = ticks_ns(|it| Some(it.processors?.idle)).filter(|_| is_accounted);
         let own = ticks_ns(|it| it.own_ticks);
-        // Two accounts of what others took, of which either has too much at times: what is left of the time has the
-        // changes between idle and awake in it, which a thread that sleeps and wakes very often causes itself; what the
-        // ticks saw busy has the chance of their instants in it. What others really took is in both.
+        // Two accounts of the time that others took; each can be too high: the remaining time includes the
+        // changes between idle and awake, which a thread that sleeps and wakes very often causes itself; the
+        // time that ticks saw busy depends on their chance instants. Time that others really took is in both.
         let foreign = (|| {
             let (idle, steal, own) = (idle?, steal?, own?);
             let left = all_ns.saturating_sub(idle.saturating_add(steal).saturating_add(own));
@@ -91,11 +91,11 @@ mod tests {
         let end = counters(SECOND_NS, 1100, 30, 5200, 350);
         let ms = |ms: u64| Some(ms * 1_000_000);
         assert_eq!(values(begin, end), [ms(200), ms(300), ms(500)]);
-        // A thread that sleeps and wakes very often: 30 ticks of the time are neither, of which the ticks saw 5 busy.
+        // A thread that sleeps and wakes very often: 30 ticks of the time are neither; the ticks saw 5 of them busy.
         assert_eq!(values(begin, counters(SECOND_NS, 1120, 10, 5175, 350))[1], ms(50));
         // Ticks that saw own work more often than it was there.
         assert_eq!(values(begin, counters(SECOND_NS, 1149, 10, 5209, 350))[1], ms(10));
-        // Ticks are rounded: a little more than there was is none.
+        // Ticks are rounded: a little more than there was counts as none.
         assert_eq!(values(begin, counters(SECOND_NS, 1190, 10, 5200, 312))[1], Some(0));
     }
 

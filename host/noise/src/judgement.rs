@@ -1,7 +1,7 @@
 //! Limits above which an interval was not quiet.
 //!
-//! Two thoughts are behind them: an event that takes more than one hundredth of the time can move a 99th percentile,
-//! and the system counts in ticks of 10 ms, of which one more or less is chance. docs/noise.md has the reason for each.
+//! They rest on two facts: an event that takes more than one hundredth of the time can move a 99th percentile, and the
+//! system counts in ticks of 10 ms, where one more or less is chance. docs/noise.md has the reason for each.
 
 use crate::{
     interval::Interval,
@@ -13,7 +13,7 @@ use crate::{
 pub enum State {
     /// At most 1 % of the time was in intervals that were not quiet, too little for a 99th percentile to show.
     Quiet,
-    /// More was.
+    /// More of the time was in such intervals.
     Noisy,
     /// The times of the processors could not be read.
     Unknown,
@@ -121,7 +121,7 @@ impl CauseKind {
             Self::ForeignLoad => hundredth.max(lasted_ns / 20).max(50 * MS),
             Self::InvoluntarySwitches => {
                 let threads = scale.issuing_thread_count.max(1);
-                // Of a fraction of a second as many as of a whole one: a burst is none.
+                // A fraction of a second allows as many as a whole one: a burst is not a reason.
                 let ms = (lasted_ns / MS).max(1000);
                 threads.saturating_mul(SWITCHES_A_SECOND).saturating_mul(ms) / 1000
             }
@@ -137,7 +137,7 @@ impl CauseKind {
             Self::Frequency => value < threshold,
             _ => value >= threshold,
         };
-        // Threads of the run itself interrupt each other, too, as those that share a processor do.
+        // Threads of the run itself also interrupt each other if they share a processor.
         let is_of_others = match self {
             Self::InvoluntarySwitches => values.get(Quantity::Foreign)? >= foreign_trace_ns(lasted_ns, scale),
             _ => true,
@@ -146,8 +146,8 @@ impl CauseKind {
     }
 }
 
-/// Foreign load from which others may have interrupted an issuing thread: half of what counts by itself, and above what
-/// the ticks leave open.
+/// Returns the foreign load above which others may have interrupted an issuing thread: half of what counts by
+/// itself, and above the resolution of the ticks.
 fn foreign_trace_ns(lasted_ns: u64, scale: Scale) -> u64 {
     CauseKind::ForeignLoad.threshold(lasted_ns, scale).map_or(u64::MAX, |limit_ns| limit_ns / 2)
 }

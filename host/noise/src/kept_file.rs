@@ -5,10 +5,10 @@ use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 /// Length of the buffer at first: more than a page, which most of these files fit in.
 const FIRST_LENGTH: usize = 8192;
 
-/// Longest text that is read: `/proc/stat` of some thousand processors.
+/// Maximum length of a text: `/proc/stat` of some thousand processors.
 const LENGTH_MAX: usize = 16 << 20;
 
-/// A file of `/proc` or `/sys` that stays open. Each reading begins at its start, and is what the system says then.
+/// A file of `/proc` or `/sys` that stays open. Each reading begins at its start, and is current.
 #[derive(Debug)]
 pub(crate) struct KeptFile(File);
 

@@ -19,13 +19,13 @@ pub struct Noise {
     pub interval_count: u64,
     /// Number of intervals that were not quiet.
     pub noisy_interval_count: u64,
-    /// Their length.
+    /// Total length of the noisy intervals.
     pub noisy_ns: u64,
-    /// Processors that the process may use.
+    /// Number of processors that the process may use.
     pub processor_count: u64,
-    /// Issuing threads whose switches were counted.
+    /// Number of issuing threads whose switches were counted.
     pub issuing_thread_count: u64,
-    /// By how much the system may delay the timers of the issuing thread; null where it does not say.
+    /// Time by which the system may delay the timers of the issuing thread; null if it does not report it.
     pub timer_slack_ns: Option<u64>,
     /// Each quantity over the whole time.
     pub totals: Values,
@@ -40,22 +40,22 @@ pub struct Noise {
 /// An interval that was not quiet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoisyInterval {
-    /// Where it begins.
+    /// Begin of the interval, in ns.
     pub begin_ns: u64,
-    /// Where it ends.
+    /// End of the interval, in ns.
     pub end_ns: u64,
-    /// Why, one of each kind at most.
+    /// Causes, one of each kind at most.
     pub causes: Vec<Cause>,
 }
 
 /// Processor time of the guard's own thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
-    /// In all.
+    /// Total time of the guard's thread.
     pub thread_ns: u64,
-    /// As a share of one processor over the time that was observed.
+    /// Share of one processor over the observed time.
     pub share_of_processor: f64,
-    /// Readings, of which the first and the last are made outside of the timed part, by the thread of the test.
+    /// Number of readings; the test's thread takes the first and the last outside of the timed part.
     pub reading_count: u64,
 }
 
@@ -119,7 +119,7 @@ impl Noise {
 
 /// Knowledge of a guard besides the intervals.
 pub(crate) struct About {
-    /// Why the times of the processors cannot be read, as it seems.
+    /// Apparent reason why the times of the processors cannot be read.
     pub(crate) obstacle: Option<String>,
     pub(crate) processor_count: u64,
     pub(crate) issuing_thread_count: u64,

@@ -80,7 +80,7 @@ pub(crate) fn involuntary_switches(status: &str) -> Option<u64> {
     value_of(status, "nonvoluntary_ctxt_switches:").and_then(number)
 }
 
-/// Time in ns for which the quota of a cgroup held its threads, in its file `cpu.stat` of either version.
+/// Returns the time in ns for which the quota of a cgroup held its threads, from its file `cpu.stat` of either version.
 pub(crate) fn quota_throttled_ns(cpu_stat: &str) -> Option<u64> {
     let second = value_of(cpu_stat, "throttled_usec ").and_then(number::<u64>);
     match second {

@@ -5,7 +5,7 @@
 pub enum Quantity {
     /// Time that the hypervisor gave to others while a processor had work, summed over the processors.
     Steal,
-    /// Time for which the processors were busy with neither this process nor its children.
+    /// Time for which the processors were busy with other processes than this one and its children.
     Foreign,
     /// Processor time of this process and its children.
     Own,
@@ -19,7 +19,7 @@ pub enum Quantity {
     LeastFrequency,
     /// The fastest processor at the end of the interval.
     GreatestFrequency,
-    /// Events in which a processor or its package was slowed down for its heat.
+    /// Number of times that a processor or its package was throttled for heat.
     ThermalThrottles,
     /// Time for which threads waited because their cgroup had used up its quota.
     QuotaThrottled,
@@ -53,7 +53,7 @@ impl Quantity {
     }
 }
 
-/// A value for each quantity; `None` where the machine does not show it.
+/// A value for each quantity; `None` if the machine does not show it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Values([Option<u64>; COUNT]);
 

@@ -17,7 +17,7 @@ use crate::{
 /// hundreds of processors as on one of eight.
 const SAMPLED_PROCESSORS_MAX: usize = 8;
 
-/// Counters at an instant. What is `None` cannot be read.
+/// Counters at an instant. `None` is unreadable.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counters {
     pub(crate) at_ns: u64,
@@ -42,7 +42,7 @@ pub struct Issuers {
     pub name: &'static str,
 }
 
-/// Open files, with what was read last of those that may end before the guard does.
+/// Open files, with the last reading of each that may end before the guard does.
 #[derive(Debug)]
 pub(crate) struct Sources {
     /// `/`, but for tests.
@@ -67,7 +67,7 @@ struct IssuingThread {
 }
 
 impl Sources {
-    /// Opens what there is below `root` about this process and these processors, which are ascending.
+    /// Opens the files below `root` about this process and these processors, which are ascending.
     pub(crate) fn open(root: &Path, processors: Vec<u32>, issuers: Issuers) -> Self {
         let sampled = spread(&processors, SAMPLED_PROCESSORS_MAX);
         let of_processor = |cpu: u32, file: &str| {
@@ -115,7 +115,7 @@ impl Sources {
         self.threads.len()
     }
 
-    /// Why the times of the processors cannot be read, as it seems, if so.
+    /// Returns the apparent reason why the times of the processors cannot be read, if any.
     pub(crate) fn obstacle(&self) -> Option<String> {
         match &self.processor_times {
             Err(error) => Some(format!("cannot read /proc/stat: {error}")),
@@ -126,14 +126,14 @@ impl Sources {
         }
     }
 
-    /// Reads everything.
+    /// Reads all counters.
     pub(crate) fn read(&mut self, at_ns: u64) -> Counters {
         self.find_threads();
         let buffer = &mut self.buffer;
         let processors = self.processor_times.as_ref().ok().and_then(|file| file.read(buffer).ok());
         let processors = processors.and_then(|text| processor_ticks(text, &self.processors));
         for (file, last) in &mut self.processes {
-            // One that has ended stays at what it has used.
+            // An ended thread keeps its used time.
             *last = file.read(buffer).ok().and_then(process_counters).unwrap_or(*last);
         }
         for thread in &mut self.threads {
@@ -165,7 +165,7 @@ impl Sources {
         }
     }
 
-    /// Looks for the issuing threads beside the first, which are started when issuing begins.
+    /// Looks for the issuing threads after the first, which are started when issuing begins.
     fn find_threads(&mut self) {
         if self.threads.is_empty() || self.threads.len() >= self.issuers.count {
             return;
@@ -195,7 +195,7 @@ fn spread(processors: &[u32], count: usize) -> Vec<u32> {
     processors.iter().copied().step_by(step).collect()
 }
 
-/// The file that tells how long the quota of this process's cgroup has held it.
+/// Returns the file with the time for which the quota of this process's cgroup has held it.
 fn quota_file(root: &Path) -> Option<KeptFile> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let (second, first) = cgroup_paths(&groups, "cpu");
@@ -275,7 +275,7 @@ mod tests {
         assert!(counters.own_ticks.is_some() && counters.involuntary_switches.is_some(), "{counters:?}");
         drop(tell);
         assert!(other.join().unwrap());
-        // A thread that has ended keeps what it had.
+        // An ended thread keeps its counts.
         let later = sources.read(8);
         assert!(later.involuntary_switches >= counters.involuntary_switches, "{later:?}");
     }

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use super::{Check, CheckKind, place::Place};
 use crate::proc_text::number;
 
-/// Level up to which a user may count events of the processor.
+/// Maximum level at which a user may count events of the processor.
 const PARANOID_MAX: i64 = 1;
 
 pub(super) fn perf_events(place: &Place) -> Check {

@@ -56,7 +56,7 @@ pub(super) fn memory(place: &Place) -> Check {
     let mut tightest: Option<(u64, &GroupFile)> = None;
     for file in files.iter().filter(|file| file.text != "max") {
         let Some(bytes) = number::<u64>(&file.text) else { return unread(kind, file) };
-        // The first version has a number that no machine reaches where there is no limit.
+        // The first version has a number that no machine reaches if there is no limit.
         if bytes < machine_bytes && tightest.is_none_or(|(least, _)| bytes < least) {
             tightest = Some((bytes, file));
         }

@@ -7,7 +7,7 @@ use std::{
 
 use crate::proc_text::{cgroup_paths, number, number_list, value_of};
 
-/// Largest number of processors that a list may name.
+/// Maximum number of processors that a list may name.
 const PROCESSORS_MAX: usize = 1 << 16;
 
 /// A machine below a root folder.
@@ -31,12 +31,12 @@ impl Place {
         Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 
-    /// The number in a file, if that is all that is in it.
+    /// Returns the number in a file, if the file contains nothing else.
     pub(super) fn number(&self, path: &str) -> Option<i64> {
         self.read(path).ok().as_deref().and_then(number)
     }
 
-    /// The numbers of a list in a file; `None` where there is no such file, or no list in it.
+    /// Returns the numbers of a list in a file; `None` if there is no such file, or no list in it.
     pub(super) fn list(&self, path: &str) -> Option<Vec<u32>> {
         let text = self.read(path).ok()?;
         let is_list = text.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '-'));

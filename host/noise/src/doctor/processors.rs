@@ -8,7 +8,7 @@ use super::{Check, CheckKind, place::Place};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// Fewest processors of which some can be set apart, with one left for everything else.
+/// Minimum number of processors at which some can be set apart, with one left for everything else.
 const ISOLABLE_MIN: usize = 4;
 
 pub(super) fn governor(place: &Place, processors: &[u32]) -> Check {
@@ -73,7 +73,7 @@ pub(super) fn isolated(place: &Place, processors: &[u32]) -> Check {
     let (Some(online), Some(isolated)) = (online, place.list(&format!("{CPU}/isolated"))) else {
         return kind.unknown("cpu/online or cpu/isolated is not there, or no list");
     };
-    // The file is empty, or says (null), where there are none.
+    // The file is empty, or says (null), if there are none.
     let tickless = place.list(&format!("{CPU}/nohz_full")).unwrap_or_default();
     if isolated.is_empty() {
         let count = online.len();
