@@ -81,7 +81,7 @@ calls! {
 }
 
 impl Call {
-    /// Tells if the header promises the plugin that this call for a model comes on the main thread.
+    /// Returns whether the header promises the plugin that this call for a model comes on the main thread.
     pub(crate) fn is_of_main_thread(self) -> bool {
         matches!(
             self,
@@ -94,7 +94,7 @@ impl Call {
         )
     }
 
-    /// Tells if it comes for each batch or query of the timed part.
+    /// Returns whether it comes for each batch or query of the timed part.
     #[must_use]
     pub fn is_timed(self) -> bool {
         matches!(self, Self::Issue | Self::Execute | Self::Submit | Self::ExecuteVirtual)

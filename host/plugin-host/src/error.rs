@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 
-/// Why a plugin cannot be found, loaded, believed or used.
+/// Reason why a plugin cannot be found, loaded, believed or used.
 ///
 /// `plugin` is the name that the plugin gives itself.
 #[derive(Debug, thiserror::Error, Serialize, Deserialize)]
@@ -29,22 +29,22 @@ pub enum PluginHostError {
     /// An option is unknown or has a wrong value.
     #[error("plugin {plugin}: {error}")]
     Option {
-        /// Which plugin.
+        /// Name of the plugin.
         plugin: String,
-        /// Why the option is refused.
+        /// Reason why the option is refused.
         #[source]
         error: OptionError,
     },
-    /// The manifest does not declare what is asked of the plugin, or the request makes no sense. The text names the
-    /// plugin and the part of the request.
+    /// The manifest does not declare what the host requests, or the request makes no sense. The text names
+    /// the plugin and the part of the request.
     #[error("{0}")]
     Demand(String),
     /// A call returned a status other than OK.
     #[error("plugin {plugin}: {call} failed ({}){}", with_code(*status, *vendor_code), prefixed(message))]
     CallFailed {
-        /// Which plugin.
+        /// Name of the plugin.
         plugin: String,
-        /// Which call.
+        /// Failed call.
         call: Call,
         /// The status, one of the ABI's.
         status: abi::ProctorStatus,
@@ -59,11 +59,11 @@ pub enum PluginHostError {
     /// An output does not have the size that the model was asked for.
     #[error("plugin {plugin}: output \"{tensor}\" of sample {sample} has {got} bytes instead of {expected}")]
     OutputSize {
-        /// Which plugin.
+        /// Name of the plugin.
         plugin: String,
         /// Name of the tensor.
         tensor: String,
-        /// Sample index.
+        /// Index of the sample.
         sample: u64,
         /// Size of the declared shape, in bytes.
         expected: usize,
@@ -76,7 +76,7 @@ pub enum PluginHostError {
 }
 
 impl PluginHostError {
-    /// Tells if the plugin refused a query because its queue is full: the query is to be issued again.
+    /// Returns whether the plugin refused a query because its queue is full: the query is to be issued again.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         matches!(self, Self::CallFailed { call: Call::Issue, status: abi::PROCTOR_STATUS_BUSY, .. })

@@ -1,4 +1,4 @@
-//! Reading what a plugin points to: sizes, alignment and texts are checked before anything is believed.
+//! Reads data that a plugin points to: sizes, alignment and texts are checked before anything is believed.
 
 use proctor_plugin_api::{
     abi::{PROCTOR_LIST_COUNT_MAX, PROCTOR_NAME_LENGTH_MAX, PROCTOR_TEXT_LENGTH_MAX, ProctorString},
@@ -92,7 +92,7 @@ impl Reader<'_> {
     /// Copies a text of one line; null is "not given".
     ///
     /// # Safety
-    /// As [`text`](Self::text).
+    /// Same as [`text`](Self::text).
     pub(crate) unsafe fn line(
         self,
         what: &str,
@@ -117,7 +117,7 @@ impl Reader<'_> {
     /// Copies a line that may not be left out or empty.
     ///
     /// # Safety
-    /// As [`text`](Self::text).
+    /// Same as [`text`](Self::text).
     pub(crate) unsafe fn required_line(
         self,
         what: &str,
@@ -139,7 +139,7 @@ impl Reader<'_> {
     /// Copies a name: a line that is there and short.
     ///
     /// # Safety
-    /// As [`text`](Self::text).
+    /// Same as [`text`](Self::text).
     pub(crate) unsafe fn name(self, what: &str, text: ProctorString) -> Result<String, PluginHostError> {
         // SAFETY: `required_line` asks for what this function asks for: a null `data`, or `length` bytes there.
         let name = unsafe { self.required_line(what, text) }?;

@@ -1,8 +1,8 @@
 //! A plugin as a host of a later minor version would call it: each structure is longer than this host has it, and the
 //! elements of each array are farther apart.
 //!
-//! A table in front of the plugin's own copies what this host hands over into such structures, makes the call, and
-//! copies back what the plugin wrote.
+//! A table in front of the plugin's own copies this host's data into such structures, makes the call, and
+//! copies the plugin's output back.
 
 use std::{ptr, sync::OnceLock};
 
@@ -32,11 +32,11 @@ struct Real {
 static REAL: OnceLock<Real> = OnceLock::new();
 
 impl LoadedPlugin {
-    /// The plugin as a host of a later minor version calls it, to be opened and used as any other. The functions of
-    /// drafts are called as ever, but batches are not submitted. What a plugin is given of samples is never freed.
+    /// Returns the plugin as a host of a later minor version calls it, to be opened and used as any other. The
+    /// functions of drafts are called as ever, but batches are not submitted. Sample memory is never freed.
     ///
-    /// Only the first plugin for which this is asked in a process is called so: it is for a test in a process of its
-    /// own.
+    /// Only the first plugin for which this is requested in a process is called so: it is for a test in its
+    /// own process.
     #[must_use]
     pub fn under_newer_host(&self) -> Self {
         let table = self.table();
@@ -208,10 +208,10 @@ hand_over! {
     warm_up_query: warm_up_query by take(*mut ProctorModel, *const ProctorQuery);
 }
 
-/// Runs a batch in longer structures, and copies back what the plugin wrote.
+/// Runs a batch in longer structures, and copies the plugin's output back.
 ///
 /// # Safety
-/// The batch is one of this host, with all that it points to, and nobody else touches it meanwhile.
+/// The batch belongs to this host, with everything that it points to, and no other code touches it meanwhile.
 unsafe fn run(
     function: BatchFunction,
     instance: *mut ProctorInstance,

@@ -1,5 +1,4 @@
-//! A recording of what crosses the boundary: the table of a plugin and that of its host, with a note before and after
-//! each call.
+//! Records the boundary: the table of a plugin and its host's, with a note before and after each call.
 //!
 //! A plugin that is loaded with a [`Recorder`](log::Recorder) is spoken to through functions that write a
 //! [`Line`](line::Line) and go on to the plugin's own; so nothing else in this crate knows of it, and without a

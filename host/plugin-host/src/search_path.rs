@@ -1,4 +1,4 @@
-//! Where plugins are found.
+//! Finds plugins.
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +14,7 @@ use crate::error::PluginHostError;
 /// Environment variable with further folders, separated by colons.
 const PATH_VARIABLE: &str = "PROCTOR_PLUGIN_PATH";
 
-/// Where one plugin is.
+/// Location of one plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PluginLocation {
     /// Linked into this program, under this name.
@@ -71,7 +71,7 @@ impl SearchPath {
         Self::new(&folders)
     }
 
-    /// These folders alone; those that do not exist are left out.
+    /// Searches these folders alone; missing ones are left out.
     #[must_use]
     pub fn new(folders: &[PathBuf]) -> Self {
         let mut known = Vec::new();
@@ -113,7 +113,7 @@ impl SearchPath {
     /// Returns whether there is a plugin of this name, be it linked in or a file.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        // A file has underscores for the hyphens of its name; a name with underscores is none.
+        // A file has underscores for the hyphens of its name, so a name with underscores is not a plugin's.
         linked_names().any(|linked| linked == name)
             || !name.contains(['/', '_']) && self.file(&file_name(name)).is_some()
     }
@@ -131,7 +131,7 @@ impl SearchPath {
         let mut found: Vec<PluginLocation> =
             names.iter().map(|name| PluginLocation::Linked(name.clone().leak())).collect();
         for folder in &self.folders {
-            // A build has thousands of other files beside them.
+            // A build has thousands of other files next to them.
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
             let mut files: Vec<_> = entries
                 .filter_map(|entry| plugin_name(&entry.file_name()).map(|name| (entry.path(), name)))
@@ -167,7 +167,7 @@ impl SearchPath {
     }
 }
 
-/// Folders that go with an executable in the folder `home`: of a build, and of a package, where it lies in `bin`.
+/// Returns folders that go with an executable in the folder `home`: of a build, and of a package, if it lies in `bin`.
 fn near_the_executable(home: &Path) -> Vec<PathBuf> {
     let mut folders = vec![home.to_owned(), home.join("deps")];
     if let Some(above) = home.parent() {
@@ -191,12 +191,12 @@ fn linked_names() -> impl Iterator<Item = String> {
     linked_plugins().map(|plugin| (plugin.name)())
 }
 
-/// `libcpu_rnn_sut.so` for `cpu-rnn`.
+/// Returns the file name of a plugin: `libcpu_rnn_sut.so` for `cpu-rnn`.
 fn file_name(plugin: &str) -> String {
     format!("lib{}_sut.so", plugin.replace('-', "_"))
 }
 
-/// `cpu-rnn` for `libcpu_rnn_sut.so`.
+/// Returns the plugin name of a file: `cpu-rnn` for `libcpu_rnn_sut.so`.
 fn plugin_name(file: &OsStr) -> Option<String> {
     let stem = file.to_str()?.strip_prefix("lib")?.strip_suffix("_sut.so")?;
     Some(stem.replace('_', "-"))

@@ -1,9 +1,9 @@
 //! The call that each thread has made into a plugin, readable from a signal handler.
 //!
-//! Each backend, model and instance owns one [`Activity`], kept for ever, so that it can be read at any time, also by
-//! the parent of the program after its end. The thread that makes a call points a thread-local at it for the duration
-//! of the call. All activities form a list that only grows, so that a report can also say what the other threads were
-//! doing.
+//! Each backend, model and instance owns one [`Activity`], kept for ever, so that it can be read at any time,
+//! also by the parent of the program after its end. The thread that makes a call points a thread-local at it
+//! for the duration of the call. All activities form a list that only grows, so that a report can also
+//! include the other threads' calls.
 
 use std::{
     cell::Cell,
@@ -36,7 +36,7 @@ pub(crate) struct Activity {
 const CODE_BITS: u32 = 8;
 const CODE_MASK: u64 = (1 << CODE_BITS) - 1;
 
-/// The youngest activity.
+/// Most recently created activity.
 // SAFETY: no other slot has this index.
 static NEWEST: Slot<Activity> = unsafe { Slot::new(0) };
 
@@ -62,7 +62,7 @@ thread_local! {
 }
 
 impl Activity {
-    /// Makes an activity that lives for ever. `plugin` is the name, or the path until the name is known.
+    /// Creates an activity that lives for ever. `plugin` is the name, or the path until the name is known.
     pub(crate) fn new(plugin: &str, instance: Option<u32>) -> &'static Self {
         let activity = keep(Self {
             plugin: keep_text(plugin),
@@ -107,7 +107,7 @@ impl Activity {
     /// Notes that this thread begins the call.
     #[inline]
     pub(super) fn enter(&'static self, call: Call) {
-        // Not one atomic step: an object has one call at a time. A flush, which goes on beside others, has its own.
+        // Not one atomic step: an object has one call at a time. A flush, which overlaps other calls, has its own.
         let number = (self.call.load(Ordering::Relaxed) >> CODE_BITS) + 1;
         self.call.store(number << CODE_BITS | u64::from(call.code()), Ordering::Relaxed);
         CURRENT.set(self);
@@ -128,7 +128,7 @@ impl Activity {
         unsafe { current.as_ref() }
     }
 
-    /// Tells if there is one: if the program has begun to load a plugin. Safe in a signal handler, and in the parent.
+    /// Returns whether there is one: a plugin has begun to load. Safe in a signal handler, and in the parent.
     pub(super) fn is_any() -> bool {
         NEWEST.is_filled()
     }
@@ -147,11 +147,11 @@ impl Activity {
 pub struct CallUnderWay {
     /// Name of the plugin, or the path of its library until the name is known.
     pub plugin: &'static str,
-    /// The call.
+    /// Call in progress.
     pub call: Call,
     /// Number of the instance; `None` for a backend or a model.
     pub instance: Option<u32>,
-    /// Number of the call among those of its backend, model or instance: it tells a call from another one of its kind.
+    /// Number of the call among the calls of its backend, model or instance: it distinguishes calls of one kind.
     pub number: u64,
 }
 

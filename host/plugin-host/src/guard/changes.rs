@@ -42,9 +42,9 @@ impl fmt::Display for ProcessPart {
 pub struct ProcessChange {
     /// Name of the plugin, or the path of its library until the name is known.
     pub plugin: String,
-    /// The call in which it did.
+    /// Call in which it did.
     pub call: Call,
-    /// The part.
+    /// Part that was changed.
     pub part: ProcessPart,
 }
 

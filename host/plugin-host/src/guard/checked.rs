@@ -19,7 +19,7 @@ thread_local! {
     static ROOM: RefCell<Message> = RefCell::new(Message::new());
 }
 
-/// Makes the room for the calls of this thread, which the first one would else have to wait for.
+/// Allocates the room for this thread's calls, which the first one would otherwise have to wait for.
 pub(crate) fn make_room() {
     ROOM.with_borrow(|_| ());
 }
@@ -29,8 +29,8 @@ impl Message {
         Self(Room::new())
     }
 
-    /// Runs `call` with this buffer, and returns what it returned, with the message, cut off where the plugin claims to
-    /// have written more than fits, and the vendor's code.
+    /// Runs `call` with this buffer, and returns its result, with the message, cut off if the plugin claims
+    /// to have written more than fits, and the vendor's code.
     pub(crate) fn collect<R>(&mut self, call: impl FnOnce(*mut ProctorError) -> R) -> (R, &[u8], i64) {
         let mut error = ProctorError {
             size: size_of::<ProctorError>(),
@@ -44,8 +44,8 @@ impl Message {
     }
 }
 
-/// Makes one call that returns a status, with `activity` telling a crash report what goes on. Allocates nothing unless
-/// the call fails.
+/// Makes one call that returns a status, and records `activity` for crash reports meanwhile. Allocates
+/// nothing unless the call fails.
 #[inline]
 pub(crate) fn checked(
     activity: &'static Activity,

@@ -1,14 +1,14 @@
 //! The last words of a process that a plugin has brought down by a signal.
 //!
-//! Native code can end the process with a signal, and nothing can be saved then. What can be done is to say which
-//! plugin, which call, which instance and which sample it was, in a file and on stderr, and to exit with a code of
-//! its own. The handler uses only what POSIX calls async-signal-safe, and a buffer on its own stack.
+//! Native code can end the process with a signal, and nothing can be saved then. The remaining option is to report
+//! which plugin, which call, which instance and which sample it was, in a file and on stderr, and to exit with a
+//! code of its own. The handler uses only what POSIX calls async-signal-safe, and a buffer on its own stack.
 //!
 //! # Limits
 //! A stack that overflows on a thread of the plugin's own leaves no room for a handler: only threads of Rust's standard
 //! library have a second stack. The kernel ends the process with SIGSEGV then. SIGKILL is the same, and so is a plugin
-//! that puts its own handler in the place of this one, which `handlers` warns of. Then the parent of the program, if it
-//! has one, reports what it can: the calls that were under way, and not which of them it was.
+//! that replaces this handler by its own, which `handlers` warns of. Then the parent of the program, if it has one,
+//! reports what it can: the calls that were under way, but not which of them it was.
 
 use std::{
     ffi::{CString, c_int, c_long, c_void},
@@ -36,7 +36,7 @@ use crate::{
     },
 };
 
-/// Signals that end a process without a word, unless somebody waits for them: those of timers, profilers and files.
+/// Signals that silently end a process unless they are handled: signals of timers, profilers and files.
 const ENDINGS: [(c_int, &str); 7] = [
     (libc::SIGALRM, "SIGALRM"),
     (libc::SIGVTALRM, "SIGVTALRM"),
@@ -49,7 +49,7 @@ const ENDINGS: [(c_int, &str); 7] = [
 
 const SIGNAL_COUNT: usize = CRASHES.len() + ENDINGS.len();
 
-/// Where the report goes.
+/// Path of the report.
 // SAFETY: no other slot has this index.
 static REPORT_FILE: Slot<ReportFile> = unsafe { Slot::new(2) };
 
@@ -63,11 +63,11 @@ fn signals() -> impl Iterator<Item = (c_int, &'static str)> {
     CRASHES.into_iter().chain(ENDINGS)
 }
 
-/// Installs the handler for the signals of crashes, and for those that would end the process without a word; later
-/// calls only change the path.
+/// Installs the handler for crash signals, and for signals that would silently end the process; later calls
+/// only change the path.
 ///
-/// The report is created when a crash happens, so that its presence means a crash. As long as no plugin was loaded, a
-/// signal does what it did before. `report_path` is in a folder that nobody else writes to.
+/// The report is created when a crash happens, so that its presence means a crash. Until a plugin is loaded,
+/// a signal does what it did before. `report_path` is in a folder that no other program writes to.
 ///
 /// # Errors
 /// [`PluginHostError::CrashReport`] if the folder of `report_path` does not exist or the handler cannot be installed.
@@ -75,18 +75,18 @@ pub fn install(report_path: &Path) -> Result<(), PluginHostError> {
     install_with(report_path, libc::O_APPEND)
 }
 
-/// As [`install`], for a program without a folder of its own: the report is `proctor-crash-PID.txt` in the folder for
-/// temporary files. A file or a link that somebody has put there is left alone.
+/// Does the same as [`install`], for a program without a folder of its own: the report is
+/// `proctor-crash-PID.txt` in the folder for temporary files. An existing file or link there is left alone.
 ///
 /// # Errors
-/// As of [`install`].
+/// Same as [`install`].
 pub fn install_without_folder() -> Result<(), PluginHostError> {
     let name = format!("proctor-crash-{}.txt", process::program_id());
     install_with(&std::env::temp_dir().join(name), libc::O_EXCL)
 }
 
-/// As [`install`], with a report that goes to a file which is open already: for a process that may open none. If a
-/// plugin ends the process by itself, that report goes there, too.
+/// Does the same as [`install`], with a report that goes to an open file: for a process that may open none.
+/// If a plugin ends the process by itself, that report goes there, too.
 ///
 /// # Errors
 /// [`PluginHostError::CrashReport`] if the handler cannot be installed.
@@ -154,7 +154,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mu
     let is_sent = info.is_none_or(|info| info.si_code <= 0);
     let is_from_outside = info.and_then(sender).is_some_and(|sender| sender != own_id());
     let is_of_plugin = Activity::is_any() && !process::is_fork();
-    // Whoever sends a signal wants what it does to any program.
+    // The sender of a signal wants its effect on any program.
     if !is_of_plugin || is_from_outside {
         die_of(signal, is_sent);
         return;
@@ -175,7 +175,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mu
     process::end_here(EXIT_PLUGIN_CRASHED)
 }
 
-/// Name of a signal by which a program ends that has gone wrong, if it is one.
+/// Returns the name of a signal if it ends a program after an error.
 pub(super) fn name_of_crash(signal: c_int) -> Option<&'static str> {
     const KILL: [(c_int, &str); 1] = [(libc::SIGKILL, "SIGKILL")];
     CRASHES.into_iter().chain(KILL).find(|(number, _)| *number == signal).map(|(_, name)| name)
@@ -225,7 +225,7 @@ pub(super) fn write(mut report: Report) {
     write_last_words();
 }
 
-/// Puts back what was there before, so that the faulting instruction, run again, has its usual effect. A signal that
+/// Restores the previous handler, so that the faulting instruction, run again, has its usual effect. A signal that
 /// was sent is sent again, and then has its default effect: Rust's own handler waits for the instruction.
 fn die_of(signal: c_int, is_sent: bool) {
     let previous = PREVIOUS.get().and_then(|previous| {

@@ -12,13 +12,13 @@ use crate::{
 };
 
 impl Activity {
-    /// As [`during`](Self::during), but as a part of the call that this thread may be in: of a plugin that calls the
-    /// host from there.
+    /// Does the same as [`during`](Self::during), but as a part of the call that this thread may be in: of a
+    /// plugin that calls the host from there.
     pub(crate) fn within<R>(&'static self, call: Call, invoke: impl FnOnce() -> R) -> R {
         if Self::current().is_some() { invoke() } else { self.during(call, invoke) }
     }
 
-    /// Makes the call, which is noted as going on until it returns. Then the calling thread is put back as it was.
+    /// Makes the call, which counts as in progress until it returns. Then the calling thread is restored.
     ///
     /// An exception of the plugin ends the process, and so does a copy of the process that comes back.
     #[inline]
@@ -49,8 +49,8 @@ impl Activity {
 
 /// Ends the process if an exception of the plugin leaves `invoke`, before anything of the host unwinds.
 ///
-/// The functions of the ABI may not unwind, so a call of one has nothing that an exception would find; the exception
-/// goes on to whoever has called the caller. That is here, through a pointer that the compiler does not look behind.
+/// The functions of the ABI may not unwind, so a call of one has no landing pad that an exception would find; the
+/// exception goes on to the caller's caller. That is here, through a pointer that the compiler cannot see through.
 fn end_at_exception<R, F: FnOnce() -> R>(invoke: F) -> R {
     let call: fn(F) -> R = black_box(call_once::<R, F>);
     let end = EndAtException;

@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// Signals that code raises against itself by what it does.
+/// Signals that code raises against itself by its actions.
 pub(super) const CRASHES: [(c_int, &str); 7] = [
     (libc::SIGSEGV, "SIGSEGV"),
     (libc::SIGBUS, "SIGBUS"),
@@ -63,7 +63,7 @@ pub(super) fn sender(info: &libc::siginfo_t) -> Option<libc::pid_t> {
     (info.si_code == libc::SI_USER).then(|| unsafe { info.si_pid() })
 }
 
-/// Has a signal do to this process, which has one thread, what it does by default. Async-signal-safe.
+/// Applies a signal's default action to this single-threaded process. Async-signal-safe.
 pub(super) fn raise_default(signal: c_int) {
     // SAFETY: all-zero bytes are a valid set, without signals.
     let none: libc::sigset_t = unsafe { mem::zeroed() };
@@ -75,8 +75,8 @@ pub(super) fn raise_default(signal: c_int) {
     }
 }
 
-/// Makes calls of a plugin, and warns of the handlers that it has replaced in them: a crash is not reported any more,
-/// or Ctrl-C has no effect. They are left as they are, for the plugin may need its own.
+/// Makes calls of a plugin, and warns of the handlers that it has replaced in them: crashes are no longer
+/// reported, or Ctrl-C has no effect. They are left in place, as the plugin may need its own.
 pub(crate) fn watched<R>(plugin: &str, call: Call, invoke: impl FnOnce() -> R) -> R {
     // There are no signals under Miri.
     if cfg!(miri) {

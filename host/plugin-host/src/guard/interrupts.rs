@@ -1,7 +1,7 @@
 //! The user's requests to end: Ctrl-C, SIGTERM and SIGHUP.
 //!
-//! A program with a [parent](super::parent) gets what is sent to that from it, and what is sent to all of their group,
-//! such as Ctrl-C of a terminal, from both: that counts once.
+//! A program with a [parent](super::parent) gets the parent's signals from it, and the signals of the whole
+//! group, such as Ctrl-C of a terminal, from both: that counts once.
 
 use std::{
     collections::VecDeque,
@@ -26,10 +26,10 @@ const BOTH_WAYS: Duration = Duration::from_secs(1);
 /// Descriptor that each request is written to, or -1.
 static REQUESTS: AtomicI32 = AtomicI32::new(-1);
 
-/// The way by which a request came to this process.
+/// How a request reached this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// From whoever made it.
+    /// Directly from its sender.
     Itself = 0,
     /// From the parent.
     Parent = 1,
@@ -42,7 +42,7 @@ enum Way {
 /// If the system refuses.
 pub fn on_interrupt(mut act: impl FnMut() + Send + 'static) -> io::Result<()> {
     let (mut came, requests) = io::pipe()?;
-    // So that the handler never waits: nobody makes as many requests as a pipe holds.
+    // Lets the handler never wait: a pipe holds more requests than will ever be made.
     let requests = requests.into_raw_fd();
     // SAFETY: sets a flag of a descriptor that was just made.
     if unsafe { libc::fcntl(requests, libc::F_SETFL, libc::O_NONBLOCK) } < 0 {
@@ -98,7 +98,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Tells if a request that comes now by this way did not come by the other one before.
+    /// Returns whether a request that comes now by this way did not come by the other one before.
     fn is_new(&mut self, way: Way, now: Instant) -> bool {
         let [itself, parent] = &mut self.by;
         let (own, other) = match way {
@@ -118,7 +118,7 @@ impl Seen {
 mod tests {
     use super::*;
 
-    /// How many requests there are, by their ways and their instants in ms.
+    /// Returns the number of requests, by their ways and their instants in ms.
     fn count(came: &[(Way, u64)]) -> usize {
         let (mut seen, start) = (Seen::default(), Instant::now());
         came.iter().filter(|(way, ms)| seen.is_new(*way, start + Duration::from_millis(*ms))).count()

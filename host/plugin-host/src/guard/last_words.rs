@@ -1,8 +1,8 @@
 //! A text for the user that is written if a plugin ends the process.
 //!
-//! A flush may end it while the last samples are being completed, or before anything of them is written, and so may the
-//! end of an instance's thread. The host makes these calls on other threads than the one that writes, so that such a
-//! thread can wait, crashed as it is, until what was measured is written.
+//! A flush may end it while the last samples are being completed, or before any of them is written, and so
+//! may the end of an instance's thread. The host makes these calls on other threads than the one that writes,
+//! so that such a thread can wait, crashed as it is, until the measurements are written.
 
 use std::{
     ffi::c_int,
@@ -27,16 +27,16 @@ static WORDS: Slot<Words> = unsafe { Slot::new(1) };
 /// Calls that end while results may still be unwritten, on a thread that can wait.
 const WAITING_CALLS: [Call; 2] = [Call::Flush, Call::EndThread];
 
-/// Whether the host is about to set words.
+/// True if the host is about to set words.
 static ARE_EXPECTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether a thread that has brought the process down waits for them.
+/// True if a thread that has brought the process down waits for them.
 static ARE_AWAITED: AtomicBool = AtomicBool::new(false);
 
 /// Time between two looks for words that are expected.
 static LOOK: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
-/// Largest number of looks: what brought the process down may keep the host from writing, such as by a lock.
+/// Maximum number of looks: the cause of the crash may keep the host from writing, such as by a lock.
 const LOOKS_MAX: u32 = 3000;
 
 struct Words {
@@ -46,13 +46,13 @@ struct Words {
 }
 
 /// Adds this text to the report of a crash, which writes it to this file, until [`drop_last_words`]. The program's
-/// parent writes it to its standard output. Does not return where a crash has waited for words: it ends the process.
+/// parent writes it to its standard output. Does not return if a crash has waited for words: it ends the process.
 pub fn set_last_words(text: &str, file: OwnedFd) {
     WORDS.set(Some(keep(Words { text: keep_text(text), file: file.into_raw_fd() })));
     expect_no_last_words();
 }
 
-/// Says that there is nothing to be written any more. What is being written is written to its end.
+/// Cancels the pending text. A write in progress is completed.
 pub fn drop_last_words() {
     WORDS.set(None);
     ARE_EXPECTED.store(false, Ordering::SeqCst);
@@ -64,7 +64,7 @@ pub fn expect_last_words() {
     ARE_EXPECTED.store(true, Ordering::SeqCst);
 }
 
-/// Ends that wait without words. Does not return where a crash has waited: it ends the process.
+/// Ends that wait without words. Does not return if a crash has waited: it ends the process.
 pub fn expect_no_last_words() {
     ARE_EXPECTED.store(false, Ordering::SeqCst);
     // All in one order: either this sees that the crash waits, or the crash that nothing is expected.
@@ -75,7 +75,7 @@ pub fn expect_no_last_words() {
     }
 }
 
-/// Tells if a crash waits for words.
+/// Returns whether a crash waits for words.
 #[must_use]
 pub fn last_words_are_awaited() -> bool {
     ARE_AWAITED.load(Ordering::SeqCst)
@@ -98,8 +98,8 @@ fn await_last_words() {
     }
 }
 
-/// Writes the text, once; in one of [`WAITING_CALLS`] that of a run whose results are still to be written.
-/// Async-signal-safe.
+/// Writes the text, once; in one of [`WAITING_CALLS`], the text of a run whose results are still to be
+/// written. Async-signal-safe.
 pub(super) fn write_last_words() {
     await_last_words();
     let Some(Words { text, file }) = WORDS.take() else { return };
@@ -140,7 +140,7 @@ mod tests {
         write_last_words();
         assert_eq!(text(), "the verdict\n");
 
-        // Two calls wait for words that are to come, and no other does.
+        // Two calls wait for coming words, and no other does.
         expect_last_words();
         let activity = Activity::new("last-words-test", None);
         activity.during(Call::Stop, write_last_words);
@@ -151,11 +151,11 @@ mod tests {
             while !last_words_are_awaited() {
                 thread::sleep(Duration::from_millis(1));
             }
-            // Who sets them does not go on.
+            // The thread that sets them does not continue.
             thread::spawn(|| set_last_words("kept\n", words));
         });
         assert_eq!(text(), "the verdict\nkept\n");
-        // Nothing is expected any more.
+        // No text is expected from here on.
         activity.during(Call::Flush, write_last_words);
         fs::remove_file(&path).unwrap();
     }

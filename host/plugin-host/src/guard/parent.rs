@@ -1,4 +1,4 @@
-//! The parent of the program: a process that waits for its end, and says what nobody in the program was left to say.
+//! Runs the parent of the program: a process that waits for its end, and reports what the program itself could not.
 //!
 //! Nothing in a process sees it end by `_exit`, by a system call or by SIGKILL. So [`start`] makes a copy of the
 //! process, which is the program from there on. The process that was started, whose id the user and the shell know,
@@ -10,11 +10,11 @@
 //! | was ended with an exit code by a plugin | reports the calls under way, and ends with [`EXIT_PLUGIN_CRASHED`] |
 //! | was ended by a signal | reports it, if the program could not, and ends by the same signal |
 //!
-//! The parent passes on what it is sent; a terminal sends to both, which `interrupts` knows. SIGKILL of the parent ends
-//! the program, too.
+//! The parent passes its signals on; a terminal sends to both, which `interrupts` knows. SIGKILL of the
+//! parent ends the program, too.
 //!
 //! # Limits
-//! SIGSTOP and SIGTSTP of the parent alone stop it alone: who wants to stop the program stops their group, as Ctrl-Z
+//! SIGSTOP and SIGTSTP of the parent alone stop it alone: to stop the program, stop the group, as Ctrl-Z
 //! does.
 
 use std::{
@@ -39,13 +39,13 @@ use crate::guard::{
 const NOT_TAKEN: [c_int; 6] =
     [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU, libc::SIGCONT, libc::SIGWINCH, libc::SIGURG];
 
-/// Time in which the same signal of the same process is the same request: `timeout` sends to its child, and then to the
-/// group that the child is in.
+/// Time within which the same signal of the same process is the same request: `timeout` sends to its child,
+/// and then to the group that the child is in.
 const ONCE: Duration = Duration::from_millis(20);
 
-/// Starts the program: returns in a copy of this process, for which this one waits. To be called before anything else,
-/// and before there is a second thread. A process that a debugger traces goes on as it is: it is the program that is
-/// looked at.
+/// Starts the program: returns in a copy of this process, for which this one waits. To be called before
+/// anything else, and before there is a second thread. A process under a debugger goes on as it is: the
+/// debugger looks at the program.
 ///
 /// # Errors
 /// If the process has several threads, or the system refuses. Then it goes on as it is.
@@ -105,7 +105,7 @@ fn taken() -> libc::sigset_t {
     set
 }
 
-/// Blocks signals, and returns those that were blocked before.
+/// Blocks signals, and returns the previously blocked ones.
 fn block(set: &libc::sigset_t) -> libc::sigset_t {
     // SAFETY: all-zero bytes are a valid set.
     let mut before: libc::sigset_t = unsafe { mem::zeroed() };
@@ -119,14 +119,14 @@ fn block_only(set: &libc::sigset_t) {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, set, ptr::null_mut()) };
 }
 
-/// Signal that the parent is sent, and by whom.
+/// A signal sent to the parent, and its sender.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Request {
     signal: c_int,
     sender: Option<libc::pid_t>,
 }
 
-/// Passes on what is sent to the program, until that has ended.
+/// Passes signals on to the program until it has ended.
 fn wait_for(program: libc::pid_t) -> ! {
     let taken = taken();
     let mut last: Option<(Request, Instant)> = None;
@@ -147,7 +147,7 @@ fn wait_for(program: libc::pid_t) -> ! {
         }
         let request = Request { signal, sender: sender(&info) };
         let is_again = last.is_some_and(|(before, at)| before == request && at.elapsed() < ONCE);
-        // An interruption, as where the parent was stopped meanwhile, is no signal.
+        // An interruption, such as a stop of the parent, is not a signal.
         if signal > 0 && handler_of(signal) != libc::SIG_IGN && !(is_again && request.sender.is_some()) {
             last = Some((request, Instant::now()));
             // SAFETY: the program was not waited for yet, so that the id is its own.
@@ -178,8 +178,8 @@ fn end_of(program: libc::pid_t) -> Option<c_int> {
     (ended == program).then_some(status)
 }
 
-/// Ends as the program has, and reports what it has not said itself. `passed_on` is the last signal that it was sent
-/// from here.
+/// Ends as the program has, and reports what the program could not. `passed_on` is the last signal that it
+/// was sent from here.
 fn end_as(program: libc::pid_t, status: c_int, passed_on: Option<c_int>) -> ! {
     let has_plugin = Activity::is_any();
     if libc::WIFEXITED(status) {

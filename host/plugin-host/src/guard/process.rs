@@ -1,13 +1,13 @@
 //! The process that a plugin shares with the host: its end, the copies that are made of it, and its standard output.
 //!
 //! The exit code of the program is the host's to give. The program ends by [`end`] and in no other way, so that neither
-//! the handlers nor the destructors of a plugin run beside its own threads, where they would hang, crash or change the
-//! code. A plugin that calls `exit` or `quick_exit` is reported, and the program ends with
+//! the handlers nor the destructors of a plugin run concurrently with its own threads, where they would hang, crash or
+//! change the code. A plugin that calls `exit` or `quick_exit` is reported, and the program ends with
 //! [`EXIT_PLUGIN_CRASHED`].
 //!
 //! # Limits
-//! `_exit`, `exec` and raw system calls of a plugin end the process without a word: nothing in the process can see
-//! them. The parent of the program, if it has one, tells them from its own end.
+//! `_exit`, `exec` and raw system calls of a plugin end the process silently: nothing in the process can see
+//! them. The parent of the program, if it has one, distinguishes them from its own end.
 
 use std::{
     ffi::{CString, c_int},
@@ -40,7 +40,7 @@ static IS_FORK: AtomicBool = AtomicBool::new(false);
 /// Number of copies of the process that were forked.
 static FORK_COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// Where the report of a plugin that ends the process goes.
+/// Path of the report of a plugin that ends the process.
 // SAFETY: no other slot has this index.
 static END_REPORT: Slot<EndReport> = unsafe { Slot::new(3) };
 
@@ -65,9 +65,9 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Has the process tell its own end by [`end`] from one that a plugin makes, and its own self from a copy that a plugin
-/// makes. A file that reaches the limit of the system is an error of the write, not the end. To be called once, before
-/// a plugin is loaded.
+/// Distinguishes the process's own end by [`end`] from one that a plugin makes, and the process itself from a
+/// copy that a plugin makes. A file that reaches the limit of the system is an error of the write, not the
+/// end. To be called once, before a plugin is loaded.
 ///
 /// # Errors
 /// If the system has no room for another handler.
@@ -84,9 +84,9 @@ pub fn notice_ends() -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the file that gets this text and the report if a plugin ends the process. The program's parent writes it where
-/// the program itself cannot. Nobody else writes to the folder of the file. Where a file was open for the report of a
-/// crash, that gets this one, too.
+/// Sets the file that gets this text and the report if a plugin ends the process. The program's parent writes
+/// it if the program itself cannot. No other program writes to the folder of the file. If a file was open for
+/// the report of a crash, that gets this one, too.
 pub fn report_end_in(path: &Path, beginning: &str) {
     // A path with a zero in it is no file.
     if let Ok(path) = CString::new(path.as_os_str().as_bytes()) {
@@ -101,7 +101,7 @@ pub(super) fn report_end(report: &Report) {
     if let Some(EndReport { file, beginning }) = END_REPORT.get() {
         let mut text = Report::new();
         text.text(beginning).raw(report.bytes());
-        // Where it cannot be written the user sees it anyway.
+        // If it cannot be written, the user sees it anyway.
         file.write(&text);
     }
     report.write_to_stderr();
@@ -113,7 +113,7 @@ pub(super) fn set_parent(parent: libc::pid_t) {
     PARENT.store(parent, Ordering::Relaxed);
 }
 
-/// Tells if this process is the parent of the program. Safe in a signal handler.
+/// Returns whether this process is the parent of the program. Safe in a signal handler.
 pub(super) fn is_id_of_parent(process: libc::pid_t) -> bool {
     process != 0 && PARENT.load(Ordering::Relaxed) == process
 }
@@ -126,8 +126,8 @@ pub(super) fn program_id() -> u32 {
     }
 }
 
-/// Ends the process at once with this exit code. Nothing of the plugins runs any more, and nothing is flushed: the host
-/// keeps nothing back that it has written.
+/// Ends the process at once with this exit code. Plugin code no longer runs, and nothing is flushed: the host
+/// holds back none of its output.
 pub fn end(code: i32) -> ! {
     IS_ENDING.store(true, Ordering::SeqCst);
     end_here(code)
@@ -176,7 +176,7 @@ extern "C" fn on_fork() {
     IS_FORK.store(true, Ordering::Relaxed);
 }
 
-/// Tells if this process is a copy that a plugin has forked. Safe in a signal handler.
+/// Returns whether this process is a copy that a plugin has forked. Safe in a signal handler.
 #[inline]
 pub(super) fn is_fork() -> bool {
     IS_FORK.load(Ordering::Relaxed)
@@ -198,7 +198,7 @@ pub(super) fn end_fork(activity: &Activity) -> ! {
 /// Set if the program was started without a standard output.
 static STDOUT_IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Run before `main`, and before Rust opens `/dev/null` in the place of what is closed.
+/// Runs before `main`, and before Rust opens `/dev/null` in place of closed descriptors.
 #[used]
 // SAFETY: the section holds pointers to functions of this type, which run in a process of one thread; this one makes a
 // system call and sets a flag.
@@ -211,11 +211,11 @@ extern "C" fn look_at_stdout() {
     STDOUT_IS_CLOSED.store(flags < 0, Ordering::Relaxed);
 }
 
-/// Takes the standard output for the host alone: whatever else writes there, writes to stderr from here on, so that
-/// nothing mixes with the answer. To be called before a plugin is loaded.
+/// Takes the standard output for the host alone: anything else that writes there writes to stderr from here
+/// on, so that nothing mixes with the answer. To be called before a plugin is loaded.
 ///
 /// # Errors
-/// If the program was started without one, or the system refuses another descriptor.
+/// If the program was started without stdout, or the system refuses another descriptor.
 pub fn take_stdout() -> io::Result<File> {
     let own = io::stdout().as_fd().try_clone_to_owned();
     // SAFETY: two descriptors, which Rust has open from the start.
@@ -231,8 +231,8 @@ pub fn take_stdout() -> io::Result<File> {
     Ok(File::from(own?))
 }
 
-/// Has each print of a plugin in C go out at once, and not only whole lines: so that what it printed before a crash is
-/// seen, down to the last character. To be called before a plugin is loaded.
+/// Makes each print of a plugin in C go out at once, not only whole lines: so that everything printed before
+/// a crash is seen, down to the last character. To be called before a plugin is loaded.
 pub fn print_at_once() {
     // SAFETY: the stream of the C library, which nobody else uses before a plugin is loaded; it needs no buffer.
     unsafe { libc::setvbuf(stdout, ptr::null_mut(), libc::_IONBF, 0) };

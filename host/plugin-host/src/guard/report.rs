@@ -1,16 +1,16 @@
-//! The report of what brings a process down: a text of bounded length, made without allocation, so that a signal
+//! Reports what brings a process down: a text of bounded length, made without allocation, so that a signal
 //! handler can make it.
 
 use std::{ffi::c_int, ptr};
 
 use crate::{call::Call, guard::activity::Activity};
 
-/// Longest report, in bytes. No longer than what a pipe takes whole.
+/// Maximum length of a report, in bytes. No longer than a pipe takes whole.
 const CAPACITY: usize = 1024;
-/// Longest wait for a stderr that nobody reads, in ms.
+/// Maximum wait for a stderr without a reader, in ms.
 const STDERR_LIMIT_MS: c_int = 1000;
 
-/// A text that is cut off where there is no more room.
+/// A text that is cut off when there is no more room.
 pub(super) struct Report {
     bytes: [u8; CAPACITY],
     length: usize,
@@ -21,8 +21,8 @@ impl Report {
         Self { bytes: [0; CAPACITY], length: 0 }
     }
 
-    /// The report of something that was `done` to the process on this thread: by which plugin, in which call, and what
-    /// the others were doing meanwhile.
+    /// Creates the report of something that was `done` to the process on this thread: by which plugin, in
+    /// which call, and what the others were doing meanwhile.
     pub(super) fn of(done: &[&str]) -> Self {
         match Activity::current() {
             Some(activity) => Self::by(activity, done),
@@ -119,7 +119,7 @@ impl Report {
         self
     }
 
-    /// Tells if this byte, behind those of the report, ends a character in UTF-8 that a terminal obeys.
+    /// Returns whether this byte, after the report's bytes, ends a UTF-8 character that a terminal obeys.
     fn would_steer(&self, byte: u8) -> bool {
         match (self.bytes(), byte) {
             (_, b'\n') => false,
@@ -154,7 +154,7 @@ impl Report {
         unsafe { libc::write(file, self.bytes.as_ptr().cast(), self.length) };
     }
 
-    /// Writes the report to stderr, unless nobody reads what stands there already.
+    /// Writes the report to stderr, unless earlier output there is still unread.
     pub(super) fn write_to_stderr(&self) {
         let mut stderr = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
         // SAFETY: one live structure, and its count; `poll` is async-signal-safe.

@@ -25,7 +25,7 @@ pub(super) struct ReportFile {
 }
 
 impl ReportFile {
-    /// Keeps it for ever. It is opened with this flag beside those that all of them have: nobody's link is followed.
+    /// Opens it and keeps it for ever. This flag is added to the common flags: no link of another user is followed.
     pub(super) fn keep(path: &CStr, flag: c_int) -> &'static Self {
         let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC | flag;
         keep(Self { path: keep_bytes(path.to_bytes_with_nul()), flags })
@@ -58,8 +58,8 @@ pub(super) fn write_to_open_file(report: &Report) {
     }
 }
 
-/// Notes the call in the file that is open for the report, if there is one: whoever has the other end finds it there,
-/// whatever ends the process.
+/// Writes the call to the report's open file, if any: the holder of the other end finds it there, however the
+/// process ends.
 #[inline]
 pub(super) fn note_call(activity: &Activity) {
     if let Some(open) = emptied_file() {
@@ -75,7 +75,7 @@ pub(super) fn forget_call() {
     emptied_file();
 }
 
-/// The file that is open for the report, if there is one, without what was written to it before.
+/// Returns the file that is open for the report, if any, emptied.
 fn emptied_file() -> Option<c_int> {
     let open = OPEN_FILE.load(Ordering::Acquire);
     if open < 0 {

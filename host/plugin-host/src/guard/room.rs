@@ -8,7 +8,7 @@ use proctor_plugin_api::abi::PROCTOR_MESSAGE_LENGTH_MAX;
 /// The room, which begins with zeros.
 pub(super) struct Room {
     start: *mut u8,
-    /// Start and size of its pages and the guard; `None` where the system has none to give.
+    /// Start and size of its pages and the guard; `None` if the system has no memory to give.
     pages: Option<(*mut c_void, usize)>,
 }
 
@@ -26,7 +26,7 @@ impl Room {
         })
     }
 
-    /// Pages for the room, which ends where the guard begins.
+    /// Allocates pages for the room, which ends where the guard begins.
     fn guarded() -> Option<Self> {
         // There is no protection of memory under Miri.
         if cfg!(miri) {

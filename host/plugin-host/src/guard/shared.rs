@@ -1,7 +1,7 @@
-//! Memory that the program and its parent both see, whatever becomes of the program.
+//! Shares memory between the program and its parent that outlives the program.
 //!
-//! [`parent`](super::parent) makes it before it makes the program. What is kept in it lies at the same address in both.
-//! Without a parent everything here is ordinary memory of the program.
+//! [`parent`](super::parent) makes it before it makes the program. Its contents lie at the same address in
+//! both. Without a parent everything here is ordinary memory of the program.
 
 use std::{
     alloc::Layout,
@@ -12,8 +12,8 @@ use std::{
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering},
 };
 
-/// Address space of it, in bytes; only what is used takes memory. An activity, of which each instance of each test has
-/// one, takes 128.
+/// Size of its address space, in bytes; only used pages take memory. An activity, which each instance of each
+/// test has, takes 128.
 const SIZE: usize = 16 << 20;
 
 /// Number of pointers in it.
@@ -59,10 +59,10 @@ fn shared() -> Option<&'static Block> {
     unsafe { SHARED.load(Ordering::Acquire).as_ref() }
 }
 
-/// Makes memory that a copy of the process will share. To be called by a process of one thread, once.
+/// Allocates memory that a copy of the process will share. To be called by a process of one thread, once.
 ///
 /// # Errors
-/// If the system has none.
+/// If the system has no memory.
 pub(super) fn map() -> io::Result<()> {
     let (access, kind) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
@@ -78,23 +78,23 @@ pub(super) fn map() -> io::Result<()> {
     Ok(())
 }
 
-/// Says that this process is the parent.
+/// Records that this process is the parent.
 pub(super) fn become_parent() {
     IS_PARENT.store(true, Ordering::Relaxed);
 }
 
-/// Tells if this process is the parent.
+/// Returns whether this process is the parent.
 pub(super) fn is_parent() -> bool {
     IS_PARENT.load(Ordering::Relaxed)
 }
 
-/// Says, just before the program ends by itself, with which code. Async-signal-safe.
+/// Records, just before the program ends by itself, its exit code. Async-signal-safe.
 pub(super) fn note_end(code: c_int) {
     let Some(block) = shared() else { return };
     block.end.store(end_of(own_id(), code), Ordering::SeqCst);
 }
 
-/// Tells if this process has said that it ends with this code: it, and not a copy of it.
+/// Returns whether this process has said that it ends with this code: it, and not a copy of it.
 pub(super) fn has_noted_end(process: libc::pid_t, code: c_int) -> bool {
     block().end.load(Ordering::SeqCst) == end_of(process, code)
 }
@@ -110,12 +110,12 @@ pub(super) fn own_id() -> libc::pid_t {
     unsafe { libc::getpid() }
 }
 
-/// Says that the program has reported why it ends. Async-signal-safe.
+/// Records that the program has reported why it ends. Async-signal-safe.
 pub(super) fn note_report() {
     block().has_reported.store(true, Ordering::SeqCst);
 }
 
-/// Tells if the program has reported why it ends.
+/// Returns whether the program has reported why it ends.
 pub(super) fn has_reported() -> bool {
     block().has_reported.load(Ordering::SeqCst)
 }
@@ -144,14 +144,14 @@ impl<T: Sync + 'static> Slot<T> {
         unsafe { seen(self.place().load(Ordering::Acquire).cast::<T>()) }
     }
 
-    /// Tells if there is a value, also one that the parent does not see.
+    /// Returns whether there is a value, also one that the parent does not see.
     pub(super) fn is_filled(&self) -> bool {
         !self.place().load(Ordering::Acquire).is_null()
     }
 
-    /// Puts a value in, or none. What was there lives on: somebody may be reading it.
+    /// Puts a value in, or none. The old value lives on: another thread may be reading it.
     pub(super) fn set(&self, value: Option<&'static T>) {
-        // Release: who sees the pointer sees the value.
+        // Release: a thread that sees the pointer sees the value.
         self.place().store(address_of(value), Ordering::Release);
     }
 
@@ -161,7 +161,7 @@ impl<T: Sync + 'static> Slot<T> {
         unsafe { seen(self.place().swap(ptr::null_mut(), Ordering::AcqRel).cast::<T>()) }
     }
 
-    /// Puts a value in whose `next` is the one that was there.
+    /// Puts a value in whose `next` is the previous one.
     pub(super) fn push(&self, value: &'static T, next: &AtomicPtr<T>) {
         let mut before = self.place().load(Ordering::Acquire);
         loop {
@@ -184,7 +184,7 @@ fn address_of<T>(value: Option<&'static T>) -> *mut () {
     value.map_or(ptr::null_mut(), |value| ptr::from_ref(value).cast_mut().cast())
 }
 
-/// The value at an address; `None` for null, and in the parent for what it does not see.
+/// Returns the value at an address; `None` for null, and in the parent for memory that it does not see.
 ///
 /// # Safety
 /// The address is null, or of a value of this type that lives for ever.
@@ -197,8 +197,8 @@ pub(super) unsafe fn seen<T>(address: *const T) -> Option<&'static T> {
     unsafe { address.as_ref() }
 }
 
-/// Keeps a value for ever, where the parent sees it, if there is one and as long as there is room. What the value
-/// itself refers to is kept in the same way.
+/// Keeps a value for ever, visible to the parent, if there is one and as long as there is room. Values that
+/// it refers to are kept in the same way.
 pub(super) fn keep<T: Sync + 'static>(value: T) -> &'static T {
     let Some(room) = room(Layout::new::<T>()) else { return Box::leak(Box::new(value)) };
     let room = room.cast::<T>();

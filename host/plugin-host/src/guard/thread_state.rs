@@ -1,11 +1,11 @@
-//! The state of the calling thread that a plugin may change in a call: its processors, its floating-point arithmetic,
-//! the signals that it blocks, and the working folder and the permissions of new files, which are those of the whole
-//! process.
+//! Saves the state of the calling thread that a plugin may change in a call: its processors, its
+//! floating-point arithmetic, the signals that it blocks, and the working folder and the permissions of new
+//! files, which belong to the whole process.
 //!
-//! A vendor's library may hold the first thread that it sees to one processor, or have small numbers flushed to zero;
-//! and what the host does after it on the same thread is about other things: percentiles, the placement of instances,
-//! the files of a run. So it is put back after each call that is not timed, and after the last query, and the user
-//! hears of it.
+//! A vendor's library may pin the first thread that it sees to one processor, or have small numbers flushed
+//! to zero; but the host's later work on the same thread is about other things: percentiles, the placement of
+//! instances, the files of a run. So the state is restored after each untimed call, and after the last query,
+//! and the user is warned.
 
 use std::{
     env, mem,
@@ -25,8 +25,8 @@ use crate::{
     guard::changes::{ProcessPart, note},
 };
 
-/// Tells if the state is looked at around this call: not in the timed part, nor on a thread that ends with the call;
-/// nor under Miri, which has no such state.
+/// Returns whether the state is looked at around this call: not in the timed part, nor on a thread that ends
+/// with the call; nor under Miri, which has no such state.
 pub(super) fn is_guarded(call: Call) -> bool {
     // The thread of an instance is the plugin's to set.
     let is_hook = matches!(call, Call::BeginThread | Call::EndThread);
@@ -36,7 +36,7 @@ pub(super) fn is_guarded(call: Call) -> bool {
         && !cfg!(miri)
 }
 
-/// The state of the calling thread before a call. What the system does not tell is `None`, and is not put back.
+/// State of the calling thread before a call. State that the system does not report is `None`, and is not restored.
 pub(super) struct ThreadState {
     processors: Option<libc::cpu_set_t>,
     arithmetic: Option<u64>,
@@ -44,8 +44,8 @@ pub(super) struct ThreadState {
     folder: Option<PathBuf>,
 }
 
-/// How many callers have several threads call plugins at the same time. What one of them sees of the working folder may
-/// be the change of another, for as long as a call lasts; so it is looked at before all and after all.
+/// Number of callers that have several threads call plugins at the same time. One of them may see another's change of
+/// the working folder for as long as a call lasts; so the folder is checked before and after all of them.
 static FOLDER_SHARERS: AtomicUsize = AtomicUsize::new(0);
 
 /// One of the callers, for as long as this lives.
@@ -64,8 +64,8 @@ impl Drop for FolderShared {
     }
 }
 
-/// Has several threads make calls of this kind at the same time. Then the calling thread, and with it the working
-/// folder, is put back as it was.
+/// Lets several threads make calls of this kind at the same time. Then the calling thread, and with it the
+/// working folder, is restored.
 pub(crate) fn at_the_same_time<R>(plugin: &'static str, call: Call, make: impl FnOnce() -> R) -> R {
     let state = is_guarded(call).then(ThreadState::read);
     let shared = FolderShared::begin();
@@ -95,7 +95,7 @@ impl ThreadState {
         })
     }
 
-    /// Puts back what is another now, and tells the user once that the plugin changed it in this call.
+    /// Restores changed state, and warns the user once that the plugin changed it in this call.
     #[cold]
     pub(super) fn put_back(&self, plugin: &'static str, call: Call) {
         for part in self.restore() {
@@ -105,7 +105,7 @@ impl ThreadState {
         }
     }
 
-    /// Puts back what is another now, and returns it.
+    /// Restores changed state, and returns the changed parts.
     fn restore(&self) -> Vec<ProcessPart> {
         let mut changed = Vec::new();
         if let (Some(before), Some(now)) = (&self.processors, processors())
@@ -154,7 +154,7 @@ impl StateAtStart {
         }
     }
 
-    /// Puts the calling thread back, if it is the one that was noted: the others end when they have issued.
+    /// Restores the calling thread, if it is the saved one: the others end when they have issued.
     pub(crate) fn put_back(&self, plugin: &'static str) {
         if let Some((thread, state)) = &*self.0.lock()
             && *thread == thread::current().id()
@@ -166,7 +166,7 @@ impl StateAtStart {
 
 /// The permissions that new files of the process do not get. Read before a plugin is loaded; the host changes it never.
 static MASK: LazyLock<libc::mode_t> = LazyLock::new(|| {
-    // It can be read only by setting another one: one with which nobody else may read a file that is made meanwhile.
+    // It can be read only by setting another one: a mask with which no other user may read a file created meanwhile.
     // SAFETY: sets a number that cannot be wrong.
     let mask = unsafe { libc::umask(0o077) };
     // SAFETY: as above.
@@ -174,14 +174,14 @@ static MASK: LazyLock<libc::mode_t> = LazyLock::new(|| {
     mask
 });
 
-/// Puts the mask of new files back, and returns whether it was another.
+/// Restores the mask of new files, and returns whether it had changed.
 fn put_mask_back() -> bool {
     let mask = *MASK;
     // SAFETY: sets a number that cannot be wrong.
     unsafe { libc::umask(mask) != mask }
 }
 
-/// `None` also where there are more processors than a set has room for.
+/// `None` also if there are more processors than a set has room for.
 fn processors() -> Option<libc::cpu_set_t> {
     // SAFETY: all-zero bytes are the empty set.
     let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };

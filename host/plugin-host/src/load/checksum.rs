@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
-/// Name of the thread of the host's own that computes the checksum of a library beside the loading.
+/// Name of the host's thread that computes the checksum of a library during loading.
 pub const CHECKSUM_THREAD: &str = "checksum";
 
 /// SHA-256 of a file that is being computed, or has been.

@@ -1,4 +1,4 @@
-//! Tells if a shared library is whole, and for which processor it is.
+//! Checks that a shared library is whole, and finds its processor.
 //!
 //! The dynamic linker maps a file as its headers say and touches the pages: a file that was cut off, as by an
 //! interrupted copy, ends the process with SIGBUS. So the headers are compared with the length first. Only 64-bit
@@ -15,9 +15,9 @@ const IDENTIFICATION: &[u8] = b"\x7fELF\x02\x01";
 const HEADER_SIZE_BYTES: usize = 64;
 const PROGRAM_HEADER_SIZE_BYTES: u64 = 56;
 
-/// Where the header has the number of the processor.
+/// Offset of the processor's number in the header.
 const MACHINE_AT: usize = 18;
-/// Processors: their numbers in the header, their names for Rust, and those for people.
+/// Processors: their numbers in the header, their Rust names, and their display names.
 const MACHINES: [(u16, &str, &str); 8] = [
     (3, "x86", "32-bit x86"),
     (21, "powerpc64", "64-bit PowerPC"),
@@ -29,7 +29,7 @@ const MACHINES: [(u16, &str, &str); 8] = [
     (258, "loongarch64", "LoongArch"),
 ];
 
-/// Says which processor a library is built for, if it is not the one of this host.
+/// Returns the processor that a library is built for, if it differs from this host's.
 pub(crate) fn other_machine(mut file: &File) -> Option<String> {
     let mut head = [0; MACHINE_AT + 2];
     file.rewind().and_then(|()| file.read_exact(&mut head)).ok()?;
@@ -89,7 +89,7 @@ fn number(bytes: &[u8], offset: usize, size: usize) -> u64 {
     bytes[offset..offset + size].iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-// Not under Miri, where the program that runs is no file of the system.
+// Not under Miri, where the running program is not a file of the system.
 #[cfg(all(test, not(miri)))]
 mod tests {
     use std::fs;

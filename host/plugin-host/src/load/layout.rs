@@ -8,8 +8,8 @@ use proctor_plugin_api::{RootModuleRef, abi};
 
 use crate::{error::PluginHostError, foreign::Reader};
 
-/// Compares the layout of all types, if the library has a root module made by the host's own version of `abi_stable`.
-/// Returns whether it has. One made by another version is warned of.
+/// Compares the layout of all types, if the library has a root module made by the host's own version of
+/// `abi_stable`. Returns whether it has. Warns of a module made by another version.
 pub(crate) fn check_layout(
     library: &Library,
     path: &Path,
@@ -51,8 +51,8 @@ fn words_of(header: &AbiHeader) -> String {
     }
 }
 
-/// The useful end of a layout error, which can be a thousand lines long: the path of the innermost field, and what it
-/// should be. The whole text goes to the log.
+/// Returns the useful end of a layout error, which can be a thousand lines long: the path of the innermost
+/// field, and its expected layout. The whole text goes to the log.
 fn innermost_difference(text: &str) -> String {
     tracing::debug!(error = text, "layout of a plugin");
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

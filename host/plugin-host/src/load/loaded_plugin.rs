@@ -39,7 +39,7 @@ use crate::{
     search_path::{PluginLocation, unreadable},
 };
 
-/// Where a plugin comes from and which ABI it follows, for the result of a run. Its name is in the manifest.
+/// Origin of a plugin and the ABI that it follows, for the result of a run. Its name is in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginIdentity {
     /// Major version of the ABI that its table follows.
@@ -55,9 +55,9 @@ pub struct PluginIdentity {
 /// A plugin that is loaded elsewhere, as the host there describes it.
 #[derive(Debug, Clone)]
 pub struct Described {
-    /// Its own description.
+    /// Manifest of the plugin.
     pub manifest: Manifest,
-    /// Where it comes from, and which ABI it follows.
+    /// Origin of the plugin, and the ABI that it follows.
     pub identity: PluginIdentity,
     /// True if it can be warmed up with whole queries.
     pub has_warm_up: bool,
@@ -80,7 +80,7 @@ struct Loaded {
     entry: ProctorPluginEntry,
 }
 
-/// A step of loading a plugin, in the order in which they are taken.
+/// A step of loading a plugin, in execution order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LoadStep {
     /// The file is opened as a shared library that exports the entry.
@@ -91,7 +91,7 @@ pub enum LoadStep {
     Functions,
     /// The manifest is read and checked.
     Manifest,
-    /// The extensions that the manifest promises, and those that are just there, are read.
+    /// Read the extensions that the manifest declares, and the ones that are merely there.
     Extensions,
 }
 
@@ -120,11 +120,11 @@ impl LoadedPlugin {
         Self::load_in_steps(location, |_| ())
     }
 
-    /// As [`load`](Self::load). `begin` hears of each step before it is taken: the last one that it heard of is the one
-    /// that failed.
+    /// Does the same as [`load`](Self::load). Calls `begin` with each step before it is taken: the last one
+    /// is the one that failed.
     ///
     /// # Errors
-    /// As of [`load`](Self::load).
+    /// Same as [`load`](Self::load).
     pub fn load_in_steps(
         location: &PluginLocation,
         mut begin: impl FnMut(LoadStep),
@@ -132,11 +132,11 @@ impl LoadedPlugin {
         Self::load_through(location, None, &mut begin)
     }
 
-    /// As [`load`](Self::load), to be spoken to through functions that write each call to a recording. Once in a
-    /// process.
+    /// Does the same as [`load`](Self::load), through functions that write each call to a recording. Once in
+    /// a process.
     ///
     /// # Errors
-    /// As of [`load`](Self::load), and if the process records a plugin already.
+    /// Errors of [`load`](Self::load), and if the process records a plugin already.
     pub fn load_recorded(location: &PluginLocation, recorder: &Recorder) -> Result<Self, PluginHostError> {
         Self::load_through(location, Some(recorder), &mut |_| ())
     }
@@ -165,12 +165,12 @@ impl LoadedPlugin {
         }
     }
 
-    /// A plugin that another process loads by `load`. `stand_in` is one of this program that passes every call on, and
-    /// has all functions and extensions; those that the plugin does not declare are not called. `source` is the plugin
-    /// in words, until its name is known.
+    /// Describes a plugin that another process loads by `load`. `stand_in` is part of this program, passes
+    /// every call on, and has all functions and extensions; the ones that the plugin does not declare are not
+    /// called. `source` describes the plugin until its name is known.
     ///
     /// # Errors
-    /// The error of `load`, a sentence that names the plugin, or what is wrong with the description.
+    /// Error of `load`, a sentence that names the plugin, or a fault in the description.
     pub fn elsewhere(
         stand_in: LinkedPlugin,
         source: &str,
@@ -179,7 +179,7 @@ impl LoadedPlugin {
         let described = Activity::new(source, None).during(Call::Load, load);
         let Described { manifest, identity, has_warm_up, file } =
             described.map_err(PluginHostError::Unusable)?;
-        // The code of the plugin runs in that process, too, and may have written what it says.
+        // The plugin's code runs in that process, too, and may have written the description.
         let reader = Reader { source_name: source };
         check_major(reader, (identity.abi_major, identity.abi_minor))?;
         check_manifest(reader, &manifest)?;
@@ -200,25 +200,25 @@ impl LoadedPlugin {
         Ok(Self { loaded: Arc::new(Loaded { table, entry, manifest, identity, checksum }) })
     }
 
-    /// Tells if instances of its model may come and go between start and stop.
+    /// Returns whether instances of its model may come and go between start and stop.
     #[must_use]
     pub fn has_live_instances(&self) -> bool {
         self.loaded.table.live.is_some()
     }
 
-    /// Tells if it can be warmed up with whole queries.
+    /// Returns whether it can be warmed up with whole queries.
     #[must_use]
     pub fn has_warm_up(&self) -> bool {
         self.table().warm_up_query.is_some()
     }
 
-    /// The plugin's own description, and the list of what it can run.
+    /// Returns the plugin's own description, and the list of what it can run.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.loaded.manifest
     }
 
-    /// Where the plugin comes from, and which ABI it follows.
+    /// Returns the plugin's origin, and the ABI that it follows.
     #[must_use]
     pub fn identity(&self) -> &PluginIdentity {
         &self.loaded.identity
@@ -255,7 +255,7 @@ impl LoadedPlugin {
         Self { loaded: Arc::new(loaded) }
     }
 
-    /// Tells if the plugin has an extension, one that this host knows or any other.
+    /// Returns whether the plugin has an extension, one that this host knows or any other.
     #[must_use]
     pub fn has_extension(&self, id: &'static str) -> bool {
         ask(&self.table().raw, Activity::new(&self.manifest().name, None), id)
@@ -272,7 +272,7 @@ impl LoadedPlugin {
         recorder: Option<&Recorder>,
         begin: &mut dyn FnMut(LoadStep),
     ) -> Result<Self, PluginHostError> {
-        // Opened once: what is loaded has to be what was looked at.
+        // Opened once: load exactly the file that was checked.
         let file = File::open(path).map_err(|error| unreadable(path, &error))?;
         let opened = file.metadata().map_err(|error| unreadable(path, &error))?;
         let source = path.display().to_string();
@@ -306,7 +306,7 @@ impl LoadedPlugin {
         let origin = Origin { source: source.clone(), checksum, library: Some(library) };
         let plugin = Self::from_entry(recorded(entry, recorder)?, &source, origin, begin)?;
         begin(LoadStep::Library);
-        // Not loaded by its descriptor, from which the linker could not tell where the libraries beside it are.
+        // Not loaded by its descriptor, from which the linker could not find the libraries next to it.
         if fs::metadata(path).is_ok_and(|loaded| is_same(&opened, &loaded)) {
             Ok(plugin)
         } else {
@@ -425,7 +425,7 @@ fn check_major(reader: Reader<'_>, (major, minor): (u32, u32)) -> Result<(), Plu
     Ok(())
 }
 
-/// The minor version from which on a plugin that declares dynamic shapes knows samples of different ones.
+/// First minor version in which a plugin that declares dynamic shapes knows samples of different ones.
 const VARYING_INPUTS_SINCE_MINOR: u32 = 3;
 
 fn same_version(table: &ProctorPlugin) -> bool {
@@ -438,7 +438,7 @@ static PROGRAM: LazyLock<Option<Arc<Checksum>>> = LazyLock::new(|| {
     Some(Arc::new(Checksum::start(program)))
 });
 
-/// Tells if this is the same file, with the same content as far as its length and the time of its last change tell.
+/// Returns whether this is the same file, with the same content as far as its length and modification time show.
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     let of = |file: &Metadata| (file.dev(), file.ino(), file.size(), file.mtime(), file.mtime_nsec());
     of(one) == of(other)

@@ -27,7 +27,7 @@ pub(crate) fn scenario_bit(scenario: Scenario) -> u32 {
 /// scenarios, flags and kinds that the host does not know. Capabilities may be a vendor's own, and are ignored then.
 ///
 /// # Safety
-/// `raw` is null, or the plugin vouches for the manifest there and all that it points to.
+/// `raw` is null, or the plugin vouches for the manifest there and everything that it points to.
 pub(crate) unsafe fn read_manifest(
     reader: Reader<'_>,
     raw: *const ProctorManifest,

@@ -37,7 +37,7 @@ pub enum EntryAnswer {
     Refusal(String),
 }
 
-/// Fields that a later version may append, which nobody knows: not zero, so that a plugin that reads them is found out.
+/// Fields that a later version may append, unknown today: not zero, so that a plugin that reads them is found out.
 const LATER: [u64; 8] = [0x5a5a_5a5a_5a5a_5a5a; 8];
 
 /// A structure as a later version may have it.

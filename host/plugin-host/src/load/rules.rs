@@ -6,7 +6,7 @@ use proctor_plugin_api::{Manifest, ModelSupport, OptionKind, OptionSpec, abi::PR
 
 use crate::{error::PluginHostError, foreign::Reader};
 
-/// Largest number of bytes in the texts of all options together. As long as a single text may be.
+/// Maximum number of bytes in the texts of all options together. As long as a single text may be.
 const OPTION_TEXT_BYTES_MAX: usize = PROCTOR_TEXT_LENGTH_MAX;
 
 /// Bytes of the texts of options so far.
@@ -14,7 +14,7 @@ const OPTION_TEXT_BYTES_MAX: usize = PROCTOR_TEXT_LENGTH_MAX;
 pub(super) struct OptionTexts(usize);
 
 impl OptionTexts {
-    /// Counts those of another option.
+    /// Adds the bytes of another option.
     ///
     /// # Errors
     /// All together are too many.

@@ -30,14 +30,14 @@ pub(crate) type ExplainFunction =
 pub(crate) type InstanceFunction =
     unsafe extern "C" fn(*mut ProctorInstance, *mut ProctorError) -> ProctorStatus;
 
-/// The functions by which an instance gets to know its thread.
+/// Functions by which an instance learns of its thread.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ThreadHooks {
     pub(crate) begin: InstanceFunction,
     pub(crate) end: InstanceFunction,
 }
 
-/// The functions by which an instance takes several batches at a time.
+/// Functions by which an instance takes several batches at a time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Submit {
     pub(crate) in_flight_max: unsafe extern "C" fn(*mut ProctorInstance) -> u32,
@@ -52,14 +52,14 @@ pub(crate) type CreateFunction = unsafe extern "C" fn(
     *mut ProctorError,
 ) -> ProctorStatus;
 
-/// The functions by which instances come and go between start and stop.
+/// Functions by which instances come and go between start and stop.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LiveInstances {
     pub(crate) create: CreateFunction,
     pub(crate) destroy: InstanceFunction,
 }
 
-/// The functions of a plugin, checked: those that are required are there.
+/// Functions of a plugin, checked: the required ones are there.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) raw: ProctorPlugin,
@@ -135,7 +135,7 @@ pub(super) fn virtual_extension(
     extension.execute.ok_or_else(|| null_function(reader, "ProctorVirtualTime.execute"))
 }
 
-/// The function by which a model says how it will run; none if the plugin does not have that extension.
+/// Returns the function by which a model describes how it will run; `None` if the plugin does not have that extension.
 pub(crate) fn explain_extension(
     table: &ProctorPlugin,
     plugin: &str,

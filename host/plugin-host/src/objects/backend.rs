@@ -143,7 +143,7 @@ fn raw_option(name: &str, value: &OptionValue, text: &str) -> ProctorOptionValue
 }
 
 impl Backend {
-    /// Says where the completions of issued samples and first tokens go; `None` between runs.
+    /// Sets the destination of completions of issued samples and first tokens; `None` between runs.
     pub fn set_sink(&self, sink: Option<Arc<dyn CompletionSink>>) {
         self.inner.host.set_sink(sink);
     }

@@ -1,4 +1,4 @@
-//! The model that the host wants loaded, matched against what the plugin declares.
+//! Matches the model that the host wants loaded against the plugin's declarations.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -9,7 +9,7 @@ use proctor_plugin_api::{
 
 use crate::error::PluginHostError;
 
-/// Which model to load, and how it will be used.
+/// Model to load, and its intended use.
 #[derive(Debug, Clone)]
 pub struct ModelDemand {
     /// Model id, such as `digits-lstm`.
@@ -18,7 +18,7 @@ pub struct ModelDemand {
     pub precision: Option<String>,
     /// Kind of device; `None` leaves it to the order of the plugin's list.
     pub device: Option<String>,
-    /// Format and path of each file of the model. Those that the plugin does not read are not passed on.
+    /// Format and path of each file of the model. Files that the plugin does not read are not passed on.
     pub files: Vec<(String, PathBuf)>,
     /// Tensors of one sample that go in.
     pub inputs: Vec<TensorSpec>,
@@ -28,16 +28,16 @@ pub struct ModelDemand {
     pub last_output_varies: bool,
     /// True if inputs of a sample may be smaller than their shapes.
     pub inputs_vary: bool,
-    /// How queries will arrive.
+    /// Arrival of queries.
     pub scenario: Scenario,
-    /// Largest batch in samples; at least 1.
+    /// Maximum batch size in samples; at least 1.
     pub batch_size_max: u32,
     /// Number of instances; 0 for a model that is given whole queries.
     pub instance_count: u32,
     /// The load that the run will bring, as far as it is known.
     pub intent: Intent,
-    /// Processors and device of each instance, or of each copy of a plugin that is given whole queries; an instance
-    /// that has none may be anywhere.
+    /// Processors and device of each instance, or of each copy of a plugin that is given whole queries; an
+    /// instance without processors may run anywhere.
     pub placements: Vec<Placement>,
 }
 
@@ -66,7 +66,7 @@ pub struct FileOffer {
 /// demand, the row that is matched then is this one.
 ///
 /// # Errors
-/// As [`Backend::load_model`](crate::Backend::load_model), for all that is known without the files.
+/// Works as [`Backend::load_model`](crate::Backend::load_model), for everything that is known without the files.
 pub fn choose_row<'a>(
     manifest: &'a Manifest,
     demand: &ModelDemand,
@@ -88,8 +88,8 @@ pub(super) fn bad_demand(plugin: &str, what: &str) -> PluginHostError {
 /// Finds the first row of the manifest that meets the demand.
 ///
 /// # Errors
-/// [`PluginHostError::Demand`] for the first of model, format, precision, device, scenario and batch size that no row
-/// declares together with those before it, and for a demand without sense.
+/// [`PluginHostError::Demand`] for the first of model, format, precision, device, scenario and batch size
+/// that no row declares together with the previous ones, and for a demand without sense.
 pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<Match, PluginHostError> {
     check_sense(manifest, demand)?;
     let offer = |(format, _): &(String, PathBuf)| FileOffer { format: format.clone(), precision: None };
@@ -171,13 +171,13 @@ fn takes(row: &ModelSupport, batch_size_max: u32) -> bool {
     row.batch_size_max == 0 || row.batch_size_max >= batch_size_max
 }
 
-/// Tells if a declared id or format is the wanted one: the same, or its beginning with `*` for the rest.
+/// Returns whether a declared id or format is the wanted one: the same, or its beginning with `*` for the rest.
 #[must_use]
 pub fn is_declared(declared: &str, wanted: &str) -> bool {
     declared == wanted || declared.strip_suffix('*').is_some_and(|beginning| wanted.starts_with(beginning))
 }
 
-/// Tells if there is a file that the row reads in the precision that it computes in.
+/// Returns whether there is a file that the row reads in the precision that it computes in.
 fn reads(row: &ModelSupport, offers: &[FileOffer]) -> bool {
     let is_for_it = |offer: &FileOffer| offer.precision.as_ref().is_none_or(|own| *own == row.precision);
     row.format == "none"
@@ -185,7 +185,7 @@ fn reads(row: &ModelSupport, offers: &[FileOffer]) -> bool {
         || offers.iter().any(|offer| offer.format == row.format && is_for_it(offer))
 }
 
-/// The formats on offer; those that there are for one precision alone with it.
+/// Lists the formats on offer, with the precision of formats that are for one alone.
 fn formats_in_words(offers: &[FileOffer]) -> String {
     let for_any = |format: &str| offers.iter().any(|it| it.format == format && it.precision.is_none());
     let words = offers.iter().filter_map(|FileOffer { format, precision }| match precision {

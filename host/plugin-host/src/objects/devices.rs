@@ -22,7 +22,7 @@ use crate::{
 /// The devices of a plugin, in its order.
 #[derive(Debug, Clone, Default)]
 pub struct DeviceList {
-    /// The devices; none if the plugin does not tell of any.
+    /// Devices; empty if the plugin does not report any.
     pub devices: Vec<Device>,
     /// True if instances at different devices may be created at the same time.
     pub in_parallel: bool,
@@ -32,7 +32,7 @@ pub struct DeviceList {
 struct Collected<'a> {
     reader: Reader<'a>,
     devices: Vec<Device>,
-    /// The first thing that was wrong; what comes after it is dropped.
+    /// First error; everything after it is dropped.
     problem: Option<PluginHostError>,
 }
 
@@ -40,7 +40,7 @@ impl Backend {
     /// The devices of the plugin. [main thread]
     ///
     /// # Errors
-    /// Why the plugin cannot tell, or what is wrong with a device.
+    /// If the plugin cannot list its devices, or a device is malformed.
     pub fn devices(&self) -> Result<DeviceList, PluginHostError> {
         let backend = &*self.inner;
         let (reader, activity) = (backend.reader(), backend.activity);

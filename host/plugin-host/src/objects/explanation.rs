@@ -10,7 +10,7 @@ use crate::{error::PluginHostError, foreign::Reader};
 pub(crate) struct Explanation<'a> {
     plugin: &'a str,
     text: String,
-    /// The first thing that was wrong; what comes after it is dropped.
+    /// First error; everything after it is dropped.
     problem: Option<PluginHostError>,
 }
 

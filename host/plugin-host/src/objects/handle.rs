@@ -18,7 +18,7 @@ unsafe impl<T> Send for Handle<T> {}
 unsafe impl<T> Sync for Handle<T> {}
 
 impl<T> Handle<T> {
-    /// Checks what a call wrote.
+    /// Checks the output of a call.
     pub(crate) fn new(pointer: *mut T, plugin: &str, call: Call) -> Result<Self, PluginHostError> {
         let problem = || format!("plugin {plugin}: {call} returned OK and a null handle");
         NonNull::new(pointer).map(Self).ok_or_else(|| PluginHostError::Unusable(problem()))

@@ -54,18 +54,18 @@ pub struct Instance {
     work: Work,
     /// The stages of the batch that was executed last.
     stages: Vec<Stage>,
-    /// True if it has ever told stages. Without them no call needs to know when it began.
+    /// True if it has ever reported stages. Without them no call needs to know when it began.
     tells_stages: bool,
-    /// When it was made: its first batch with stages cannot have begun before.
+    /// Instant of its creation: its first batch with stages cannot have begun before.
     pub(super) made_ns: u64,
 }
 
 impl Model {
-    /// Makes instance number `index` of the demanded number at its placement, before samples are prepared.
+    /// Creates instance number `index` of the demanded number at its placement, before samples are prepared.
     /// [main thread]
     ///
     /// # Errors
-    /// A wrong state or number, or why the plugin cannot make it.
+    /// If the state or the number is wrong, or the plugin cannot make it.
     pub fn create_instance(&self, index: u32) -> Result<Instance, PluginHostError> {
         let model = &self.inner;
         if !model.backend.library.manifest().execute {
@@ -79,7 +79,7 @@ impl Model {
         if live.is_none() {
             model.expect(Call::CreateInstance, &[State::Loaded])?;
         }
-        // Elsewhere than on its own thread a model has none that were given back.
+        // Only on its own thread does a model have returned instances.
         if thread::current().id() == model.home && model.state() == State::Loaded {
             model.destroy_retired();
         }
@@ -105,8 +105,8 @@ impl Model {
         created
     }
 
-    /// Runs `create`, in which several threads create instances at the same time. The working folder, which is that of
-    /// all of them, is put back once, at the end. [main thread]
+    /// Runs `create`, in which several threads create instances at the same time. The working folder, which
+    /// they all share, is restored once, at the end. [main thread]
     pub fn create_at_the_same_time<R>(&self, create: impl FnOnce() -> R) -> R {
         at_the_same_time(self.inner.activity.plugin(), Call::CreateInstance, create)
     }
@@ -169,11 +169,11 @@ impl Instance {
         Ok(made)
     }
 
-    /// Destroys it between start and stop, beside others that execute. [a thread of the host's own]
+    /// Destroys it between start and stop, while other instances execute. [a thread of the host's own]
     ///
     /// # Errors
-    /// A wrong state, or a plugin that does not declare that instances may come and go: then it is destroyed when its
-    /// time comes. Or what the plugin says went wrong.
+    /// If the state is wrong, or the plugin does not declare that instances may come and go: then it is
+    /// destroyed when its time comes. Or the plugin's own error.
     pub fn destroy(mut self) -> Result<(), PluginHostError> {
         let model = Arc::clone(&self.model);
         let _turn = model.live_calls.lock();
@@ -214,8 +214,8 @@ impl Instance {
         result
     }
 
-    /// Tells the plugin that the calling thread will run batches of this instance, if it wants to know. A failure is a
-    /// fault of the backend, and then no batch runs. [instance thread]
+    /// Notifies the plugin that the calling thread will run batches of this instance, if it wants to know. A
+    /// failure is a fault of the backend, and then no batch runs. [instance thread]
     pub fn begin_thread(&mut self) {
         make_room();
         let Some(hooks) = self.model.table().thread else { return };
@@ -226,8 +226,8 @@ impl Instance {
         }
     }
 
-    /// Tells the plugin that the calling thread, if it has begun, will run no more batches. A failure is a fault of the
-    /// backend. [instance thread]
+    /// Notifies the plugin that the calling thread, if it has begun, will run no more batches. A failure is a
+    /// fault of the backend. [instance thread]
     pub fn end_thread(&mut self) {
         let position = self.threads.iter().position(|thread| *thread == thread::current().id());
         if let (Some(position), Some(hooks)) = (position, self.model.table().thread) {
@@ -276,7 +276,7 @@ impl Instance {
     /// instances that are executing, this one included. [issuing thread]
     ///
     /// # Errors
-    /// As [`execute`](Self::execute), and [`PluginHostError::Demand`] without virtual time.
+    /// Errors of [`execute`](Self::execute), and [`PluginHostError::Demand`] without virtual time.
     pub fn execute_virtual(
         &mut self,
         batch: &[QuerySample],
@@ -313,7 +313,7 @@ impl Instance {
         self.work.forget();
     }
 
-    /// The stages of the batch executed last, as the plugin told them, up to the first that cannot be.
+    /// Returns the stages of the last executed batch as the plugin reported them, up to the first impossible one.
     #[must_use]
     pub fn stages(&self) -> &[Stage] {
         &self.stages

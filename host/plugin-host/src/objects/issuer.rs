@@ -23,7 +23,7 @@ pub struct Issuer {
     model: Arc<ModelInner>,
     issue: IssueFunction,
     activity: &'static Activity,
-    /// Held during a call where several threads issue to a plugin that is asked for one thing at a time.
+    /// Held during a call if several threads issue to a plugin that takes one call at a time.
     turn: Option<Arc<Mutex<()>>>,
 }
 

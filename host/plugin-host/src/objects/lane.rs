@@ -41,9 +41,9 @@ pub struct Lane {
 struct Slot {
     host: &'static HostContext,
     outputs: Vec<TensorSpec>,
-    /// Notes the release of lent outputs, which may come beside other calls for the instance.
+    /// Records the release of lent outputs, which may overlap other calls for the instance.
     activity: &'static Activity,
-    /// Id of the batch that the plugin has; 0 if it has none. Who sets it to 0 has the room.
+    /// Id of the batch that the plugin has; 0 if it has none. The thread that sets it to 0 owns the room.
     outstanding: AtomicU64,
     /// Id of the latest batch.
     latest: AtomicU64,
@@ -103,7 +103,7 @@ impl Instance {
         }
         let raw = &raw mut room.raw;
         slot.latest.store(id, Ordering::Relaxed);
-        // Release: the thread that is told of the end sees the room.
+        // Release: the thread that learns of the end sees the room.
         slot.outstanding.store(id, Ordering::Release);
         let instance = self.handle.as_ref().map_or(std::ptr::null_mut(), Handle::get);
         let taken = checked(self.activity, Call::Submit, |error| {
@@ -113,7 +113,7 @@ impl Instance {
         });
         let Err(error) = taken else { return Ok(()) };
         if slot.take_back(id) {
-            // What it has lent all the same is given back.
+            // Outputs lent nevertheless are returned.
             // SAFETY: the plugin vouches for what it wrote during the call; the batch was just taken back, so nobody
             // else settles it.
             unsafe { room.work.settle(&self.model.demand.outputs, slot.host, self.activity, false, true) };
@@ -125,21 +125,21 @@ impl Instance {
 }
 
 impl Lane {
-    /// Tells the plugin that the calling thread will run batches, as [`Instance::begin_thread`].
+    /// Notifies the plugin that the calling thread will run batches, as [`Instance::begin_thread`] does.
     pub fn begin_thread(&self) {
         self.instance.lock().begin_thread();
     }
 
-    /// Tells the plugin that the calling thread will run no more batches, as [`Instance::end_thread`].
+    /// Notifies the plugin that the calling thread will run no more batches, as [`Instance::end_thread`] does.
     pub fn end_thread(&self) {
         self.instance.lock().end_thread();
     }
 
-    /// Hands a batch over, and waits until the plugin has done it. Its samples are completed by then, through the sink
-    /// of the backend. [instance thread]
+    /// Hands a batch over, and waits until the plugin has done it. Its samples are completed before that,
+    /// through the sink of the backend. [instance thread]
     ///
     /// # Errors
-    /// As of [`Instance::execute`]: then no sample is completed.
+    /// Errors of [`Instance::execute`]: then no sample is completed.
     pub fn execute(&mut self, batch: &[QuerySample]) -> Result<(), PluginHostError> {
         // The inputs stay even if the samples are released meanwhile.
         let prepared = self.instance.lock().model.prepared.load_full();
@@ -233,7 +233,7 @@ impl Slot {
         self.host.record_stages(noted);
     }
 
-    /// Why a whole batch failed.
+    /// Returns why a whole batch failed.
     ///
     /// # Safety
     /// The plugin vouches for the message.

@@ -29,7 +29,7 @@ pub struct PluginRange {
     size_bytes: usize,
     kind: MemoryKind,
     functions: ProctorMemory,
-    /// The samples until they are copied, where the host cannot write.
+    /// Samples until they are copied, if the host cannot write to the memory.
     staging: Option<Staging>,
 }
 
@@ -69,7 +69,7 @@ impl Model {
     /// host. [main thread]
     ///
     /// # Errors
-    /// A wrong state, why the plugin has no such memory, or what is wrong with the memory that it hands out.
+    /// If the state is wrong, the plugin has no such memory, or its memory is unusable.
     pub fn allocate(&self, size_bytes: usize) -> Result<Option<PluginRange>, PluginHostError> {
         let model = &self.inner;
         model.expect(Call::Allocate, &[State::Loaded])?;
@@ -100,7 +100,7 @@ impl Model {
 }
 
 impl PluginRange {
-    /// Checks what the plugin has handed out, and clears it.
+    /// Checks the plugin's memory, and clears it.
     fn take(
         model: &Arc<ModelInner>,
         functions: ProctorMemory,
@@ -181,10 +181,10 @@ impl PluginRange {
         }
     }
 
-    /// Has the samples copied to where the plugin reads them, if that is elsewhere. [main thread]
+    /// Copies the samples to where the plugin reads them, if that is elsewhere. [main thread]
     ///
     /// # Errors
-    /// Why the plugin cannot.
+    /// If the plugin cannot.
     pub fn finish(&mut self) -> Result<(), PluginHostError> {
         let Some(staging) = &self.staging else { return Ok(()) };
         let copy = self.functions.copy.expect("it was checked when the memory was allocated");

@@ -39,7 +39,7 @@ use crate::{
     services::{context::WARM_UP_ID, faults::PluginFault, response_size::ResponseSize},
 };
 
-/// Where a model is in its life.
+/// Position of a model in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
@@ -75,23 +75,23 @@ pub(crate) struct ModelInner {
     pub(crate) backend: Arc<BackendInner>,
     handle: Handle<ProctorModel>,
     pub(super) activity: &'static Activity,
-    /// A flush goes on beside other calls, so it is noted apart from them.
+    /// A flush overlaps other calls, so it is recorded separately.
     flush_activity: &'static Activity,
     /// Activities of the issuing threads of earlier tests.
     pub(super) spare_activities: Mutex<Vec<&'static Activity>>,
-    /// Activities of all issuing threads that there were, by which a call that goes on is seen.
+    /// Activities of all issuing threads so far, which show a call in progress.
     pub(super) issue_activities: Mutex<Vec<&'static Activity>>,
     pub(crate) demand: ModelDemand,
     precision: String,
     shapes: Shapes,
     state: AtomicU8,
     state_at_start: StateAtStart,
-    /// Whether rooms for outputs are marked before each batch.
+    /// True if rooms for outputs are marked before each batch.
     marks_outputs: AtomicBool,
     pub(crate) prepared: ArcSwapOption<Prepared>,
     /// Memory of the plugin that samples lie in.
     pub(super) ranges: Mutex<Vec<RangeInUse>>,
-    /// The thread that loaded the model and is to destroy its instances.
+    /// Thread that loaded the model and has to destroy its instances.
     pub(super) home: ThreadId,
     /// Held by calls for instances that come and go, which come one at a time, and by stop, which ends them.
     pub(super) live_calls: Mutex<()>,
@@ -103,7 +103,7 @@ impl Backend {
     /// Loads a model, after checking the demand against the manifest. One model at a time. [main thread]
     ///
     /// # Errors
-    /// [`PluginHostError::Demand`] with what the plugin does declare, or why the plugin cannot load it.
+    /// [`PluginHostError::Demand`] with the plugin's declarations, or if the plugin cannot load it.
     pub fn load_model(&self, demand: &ModelDemand) -> Result<Model, PluginHostError> {
         Model::load(&self.inner, demand)
     }
@@ -191,7 +191,7 @@ impl Model {
     /// Ends the use of the prepared samples. [main thread]
     ///
     /// # Errors
-    /// A wrong state.
+    /// If the model is in the wrong state.
     pub fn release(&self) -> Result<(), PluginHostError> {
         self.inner.expect(Call::ReleaseSamples, &[State::Prepared])?;
         self.inner.release();
@@ -199,14 +199,14 @@ impl Model {
         Ok(())
     }
 
-    /// Tells if a plugin that is given whole queries can be warmed up.
+    /// Returns whether a plugin that is given whole queries can be warmed up.
     #[must_use]
     pub fn has_warm_up(&self) -> bool {
         self.inner.table().warm_up_query.is_some()
     }
 
-    /// Has a plugin that is given whole queries compute the answers to one of prepared samples, which it throws away. A
-    /// completion of any of them is a fault. Does nothing if the plugin has no such function. [main thread]
+    /// Makes a plugin that is given whole queries compute the answers to a query of prepared samples, and throw them
+    /// away. A completion of any of them is a fault. Does nothing if the plugin has no such function. [main thread]
     ///
     /// # Errors
     /// A wrong state, or why the plugin cannot.
@@ -248,13 +248,13 @@ impl Model {
         read_energy(&model.backend, model.handle.get(), model.activity)
     }
 
-    /// Says whether the rooms for the outputs of each batch are filled, from now on, with what is no answer: so that a
-    /// plugin which writes nothing is not scored by what it wrote before. That takes time. [any thread]
+    /// Says whether the rooms for the outputs of each batch are filled, from now on, with an impossible answer: so
+    /// that a plugin which writes nothing is not scored by its earlier output. That takes time. [any thread]
     pub fn mark_outputs(&self, are_marked: bool) {
         self.inner.marks_outputs.store(are_marked, Ordering::Relaxed);
     }
 
-    /// Says that this thread has issued its last query: what the plugin has changed of it since the start is put back.
+    /// Ends this thread's issuing after its last query: state that the plugin has changed is restored.
     /// [issuing thread]
     pub fn end_issue(&self) {
         self.inner.state_at_start.put_back(self.inner.activity.plugin());
@@ -263,7 +263,7 @@ impl Model {
     /// Asks the plugin how the model will run, in its own words; `None` if it does not say. [main thread]
     ///
     /// # Errors
-    /// Why the plugin cannot say, or what is wrong with its text.
+    /// If the plugin cannot explain, or its text is malformed.
     pub fn explain(&self) -> Result<Option<String>, PluginHostError> {
         let model = &*self.inner;
         let plugin = model.backend.plugin();
@@ -281,10 +281,10 @@ impl Model {
         explanation.finish()
     }
 
-    /// Says that no more queries will come in this phase. [issuing thread]
+    /// Notifies the plugin that no more queries will come in this phase. [issuing thread]
     ///
     /// # Errors
-    /// A wrong state, or what the plugin says went wrong.
+    /// If the state is wrong, or the plugin reports an error.
     pub fn flush(&self) -> Result<(), PluginHostError> {
         let model = &*self.inner;
         model.expect(Call::Flush, &[State::Running])?;
@@ -294,7 +294,7 @@ impl Model {
     /// Ends the timed part; the model is then no longer started, even on an error. [main thread]
     ///
     /// # Errors
-    /// A wrong state, a thread that is in [`Issuer::issue`](crate::Issuer::issue), or what the plugin says went wrong.
+    /// If the state is wrong, a thread is in [`Issuer::issue`](crate::Issuer::issue), or the plugin reports an error.
     pub fn stop(&self) -> Result<(), PluginHostError> {
         self.inner.expect(Call::Stop, &[State::Running])?;
         if self.inner.issue_activities.lock().iter().any(|issuer| issuer.call().is_some()) {
@@ -313,7 +313,7 @@ impl ModelInner {
         self.handle.get()
     }
 
-    /// Tells if rooms for outputs are to be marked.
+    /// Returns whether rooms for outputs are to be marked.
     #[inline]
     pub(super) fn marks_outputs(&self) -> bool {
         self.marks_outputs.load(Ordering::Relaxed)
@@ -409,8 +409,8 @@ impl ModelInner {
         self.prepared.store(None);
     }
 
-    /// Takes an instance back from its owner, and destroys it now or, if this is another thread than that of the
-    /// model or samples are still prepared, as soon as the order of the life cycle allows.
+    /// Takes an instance back from its owner, and destroys it now or, if this is another thread than the
+    /// model's or samples are still prepared, as soon as the order of the life cycle allows.
     pub(crate) fn retire(&self, index: u32, handle: Handle<ProctorInstance>) {
         self.instances.lock().insert(index, Some(handle));
         if std::thread::current().id() == self.home && self.state() == State::Loaded {

@@ -1,4 +1,4 @@
-//! Room for the outputs of one batch, and the check of what a plugin put there.
+//! Room for the outputs of one batch, and the check of the plugin's output in it.
 
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
@@ -70,8 +70,8 @@ impl OutputBuffer {
         })
     }
 
-    /// Fills the room of an output with what is no answer, so that what an earlier batch has left there is not taken
-    /// for one: NaN, or numbers that are mostly out of range.
+    /// Fills the room of an output with an impossible answer, so that an earlier batch's output there is not
+    /// taken for one: NaN, or numbers that are mostly out of range.
     pub(crate) fn mark(&mut self, sample: usize, output: usize) {
         let ((_, size), mark) = (self.places[output], self.marks[output]);
         // SAFETY: the place has this size, and lies within the buffer.
@@ -91,8 +91,8 @@ impl OutputBuffer {
         }
     }
 
-    /// Takes over what the plugin says about one sample: copies what it lent and gives it back, once, whatever else
-    /// is wrong; checks each size; moves the outputs together. Returns whether the response is whole.
+    /// Takes over the plugin's answer for one sample: copies lent outputs and returns them, once, regardless
+    /// of other errors; checks each size; moves the outputs together. Returns whether the response is whole.
     ///
     /// Without `is_ok` nothing is checked or copied, only given back. `wrong` gets the output and its size in bytes.
     ///
@@ -108,7 +108,7 @@ impl OutputBuffer {
     ) -> bool {
         let mut is_whole = is_ok;
         for (output, written) in outputs.iter().enumerate() {
-            // Read once: what is checked is what is used, even if a thread of the plugin still writes.
+            // Read once: the checked values are the used ones, even if a thread of the plugin still writes.
             let size = written.size_bytes;
             self.sizes_bytes[output] = size;
             let fits = self.fits(output, size);
@@ -136,7 +136,7 @@ impl OutputBuffer {
         is_whole
     }
 
-    /// Tells if an output may have this size in bytes.
+    /// Returns whether an output may have this size in bytes.
     fn fits(&self, output: usize, size: usize) -> bool {
         let (_, whole) = self.places[output];
         let is_last = output + 1 == self.places.len();

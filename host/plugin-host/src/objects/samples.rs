@@ -17,7 +17,7 @@ pub trait SampleBuffers: Send + Sync {
     /// The bytes of one input tensor of one loaded sample: row-major, without gaps, aligned to 64.
     fn tensor(&self, index: SampleIndex, input: usize) -> &[u8];
 
-    /// Extents of that tensor; `None` if they are those that the model was loaded for.
+    /// Returns the extents of that tensor; `None` if they match the ones that the model was loaded for.
     fn shape(&self, index: SampleIndex, input: usize) -> Option<&[usize]> {
         let _ = (index, input);
         None
@@ -29,7 +29,7 @@ pub trait SampleBuffers: Send + Sync {
         &[]
     }
 
-    /// The bytes of one input tensor of one of the copies, by its position among them; as those of its sample.
+    /// Returns the bytes of one input tensor of one of the copies, by its position among them; equal to its sample's.
     fn copy(&self, position: usize, input: usize) -> &[u8] {
         let _ = (position, input);
         &[]
@@ -41,7 +41,7 @@ pub trait SampleBuffers: Send + Sync {
     }
 }
 
-/// A range that is in use, for those to come and for the views of samples.
+/// A range in use by future samples and by the views of samples.
 #[derive(Debug, Clone)]
 pub(crate) struct RangeInUse {
     /// Addresses as the host sees them.
@@ -57,8 +57,8 @@ unsafe impl Send for RangeInUse {}
 /// Extents of each input tensor, at addresses that stay.
 pub(crate) type Shapes = Arc<[Box<[u64]>]>;
 
-/// Views of all tensors of the prepared samples. Owns what they point to. Kept in vectors, whose contents may be
-/// pointed to while they move, as those of a `Box` may not.
+/// Views of all tensors of the prepared samples. Owns their targets. Kept in vectors, whose contents, unlike
+/// a `Box`'s, may be pointed to while they move.
 pub(crate) struct Prepared {
     /// Sorted by index, each index once.
     samples: Vec<ProctorPreparedSample>,
@@ -68,7 +68,7 @@ pub(crate) struct Prepared {
     last: Option<SampleIndex>,
     _tensors: Vec<ProctorTensor>,
     ranges: Vec<ProctorMemoryRange>,
-    /// The set that the plugin is told of. Stays, too, so this structure lies where it does not move.
+    /// Set that is passed to the plugin. It has to stay as well, so this structure lies where it does not move.
     set: ProctorSampleSet,
     _shapes: Shapes,
     /// Extents of the tensors that have others than those.
@@ -81,7 +81,7 @@ unsafe impl Send for Prepared {}
 // SAFETY: shared access only reads what this structure owns, which nothing changes.
 unsafe impl Sync for Prepared {}
 
-/// Tells if a shape has the dimensions of another one, and none larger.
+/// Returns whether a shape has the dimensions of another one, and none larger.
 fn fits(shape: &[usize], most: &[usize]) -> bool {
     shape.len() == most.len() && shape.iter().zip(most).all(|(extent, most)| extent <= most)
 }
@@ -123,7 +123,7 @@ fn as_plugin_sees(in_use: &[RangeInUse], bytes: &[u8]) -> (*const u8, MemoryKind
 }
 
 impl Prepared {
-    /// Makes the views. Copies lie behind the last of `indices`.
+    /// Builds the views. Copies lie behind the last of `indices`.
     ///
     /// # Errors
     /// A sentence about the first tensor that does not have the shape and size of its spec, or a smaller shape if the
@@ -205,7 +205,7 @@ impl Prepared {
         }))
     }
 
-    /// The samples as the plugin is told of them, valid as long as `self`.
+    /// Returns the samples in the form passed to the plugin, valid as long as `self`.
     pub(crate) fn set(&self) -> *const ProctorSampleSet {
         &raw const self.set
     }
@@ -235,8 +235,8 @@ impl Prepared {
 
 /// Places of samples that come one after the other in a call.
 ///
-/// A sample that follows the last one of the set, or a copy behind it, is the copy that lies there, if there is one. So
-/// the samples of a query lie side by side also where it goes on from the last to the first.
+/// A sample that follows the last one of the set, or a copy behind it, resolves to the copy that lies there,
+/// if there is one. So the samples of a query are adjacent even if it goes on from the last to the first.
 pub(crate) struct Places<'a> {
     prepared: &'a Prepared,
     /// Position of the copy behind the sample before.

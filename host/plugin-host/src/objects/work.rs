@@ -1,4 +1,4 @@
-//! The arrays of a batch that a plugin sees, filled for each batch, and what the plugin made of them.
+//! Arrays of a batch that a plugin sees, filled for each batch, and the plugin's results.
 
 use std::{mem, ptr, sync::Arc};
 
@@ -21,7 +21,7 @@ pub(super) struct Work {
     buffer: OutputBuffer,
     /// The batch that was filled in last and not yet completed.
     batch: Vec<QuerySample>,
-    /// How each of its samples ended, and its number of tokens.
+    /// Outcome of each of its samples, and its number of tokens.
     results: Vec<(SampleStatus, u32)>,
     /// Always empty between calls; kept for its room.
     responses: Vec<QuerySampleResponse<'static>>,
@@ -32,7 +32,7 @@ pub(super) struct Work {
 unsafe impl Send for Work {}
 
 impl Work {
-    /// Makes room for the batches of a model.
+    /// Allocates room for the batches of a model.
     ///
     /// # Errors
     /// A sentence, if no machine has that much memory.
@@ -51,8 +51,8 @@ impl Work {
         })
     }
 
-    /// Fills the arrays, and the rooms for outputs if they are to be marked. The places of the samples are asked for in
-    /// their order.
+    /// Fills the arrays, and the rooms for outputs if they are to be marked. Requests the places of the
+    /// samples in their order.
     ///
     /// # Errors
     /// A sentence about a batch that cannot be.
@@ -119,8 +119,8 @@ impl Work {
         }
     }
 
-    /// Takes over what the plugin made of the batch, once: of its outputs only what `is_ok`, and without faults about
-    /// them unless they are judged.
+    /// Takes over the plugin's results for the batch, once: of its outputs only successful ones (`is_ok`),
+    /// and without faults about them unless they are judged.
     ///
     /// # Safety
     /// The plugin vouches for what it wrote to the arrays.
@@ -165,12 +165,12 @@ impl Work {
         }
     }
 
-    /// Tells if this is the batch that was settled and not yet completed.
+    /// Returns whether this is the batch that was settled and not yet completed.
     pub(super) fn is(&self, batch: &[QuerySample]) -> bool {
         !batch.is_empty() && self.batch == batch
     }
 
-    /// Forgets the batch.
+    /// Forgets the batch that it was filled for.
     pub(super) fn forget(&mut self) {
         self.batch.clear();
     }

@@ -11,10 +11,10 @@ use crate::{
     record::{log::Recorder, recording::record, table},
 };
 
-/// The entry of the plugin that is to be recorded, and its recorder.
+/// Entry of the plugin to be recorded, and its recorder.
 static ENTRY: Mutex<Option<(ProctorPluginEntry, Recorder)>> = Mutex::new(None);
 
-/// An entry that hands out a table of functions which record and go on to those of `entry`.
+/// Returns an entry with a table of functions that record and then call `entry`'s.
 ///
 /// # Errors
 /// If the process records a plugin already.

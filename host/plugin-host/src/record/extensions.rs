@@ -1,4 +1,4 @@
-//! The extensions of a plugin that is recorded. Those that are not here are the plugin's own.
+//! Records the extensions of a plugin. Other extensions are passed through unrecorded.
 
 use std::{ffi::c_void, sync::OnceLock};
 
@@ -18,8 +18,8 @@ use crate::{
     },
 };
 
-/// The recorded form of an extension, for the functions that the plugin has; the plugin's own where that cannot be
-/// read, so that the host says why.
+/// Returns the recorded form of an extension, for the functions that the plugin has; the plugin's own if that
+/// cannot be read, so that the host reports why.
 ///
 /// # Safety
 /// The plugin vouches for what is at `own`, which is null or a `T`.

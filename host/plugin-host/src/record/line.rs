@@ -35,7 +35,7 @@ pub struct Head {
     pub recording: u32,
     /// The program that recorded, with its version.
     pub program: String,
-    /// Settings and options of the plugin as `--set` takes them: those that are not defaults, and no paths of the
+    /// Settings and options of the plugin as `--set` takes them: only non-defaults, and no paths of the
     /// machine.
     pub settings: BTreeMap<String, String>,
 }
@@ -61,7 +61,7 @@ pub struct Begun {
     pub number: u64,
     /// Name of the function.
     pub call: CallName,
-    /// When it began.
+    /// Instant at which it began.
     pub at_ns: u64,
     /// Number of the thread, in the order of their first lines.
     pub thread: u32,
@@ -74,7 +74,7 @@ pub struct Begun {
     /// The samples of `prepare_samples`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prepared: Vec<Input>,
-    /// Indices of the samples of `prepare_samples` as they lie in memory, with those that lie there once more; empty if
+    /// Indices of the samples of `prepare_samples` as they lie in memory, including repeated ones; empty if
     /// that is the order of `prepared`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listed: Vec<u64>,
@@ -87,7 +87,7 @@ pub struct Begun {
     /// Identity of a batch that is submitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<u64>,
-    /// Instances that are busy, in virtual time.
+    /// Number of busy instances, in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy: Option<u32>,
 }
@@ -99,7 +99,7 @@ pub struct Input {
     pub index: u64,
     /// Size of its tensors together, in bytes.
     pub size_bytes: u64,
-    /// Hash of its tensors, one after the other; `None` where they lie in memory of a device.
+    /// Hash of its tensors, one after the other; `None` if they lie in memory of a device.
     pub hash: Option<String>,
 }
 
@@ -109,11 +109,11 @@ pub struct Input {
 pub struct Returned {
     /// Number of the call.
     pub number: u64,
-    /// How long it took.
+    /// Duration of the call.
     pub took_ns: u64,
     /// Its status, one of the ABI's.
     pub status: i32,
-    /// Its message, where it failed.
+    /// Its message, if it failed.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// Code of the vendor's own.
@@ -138,13 +138,13 @@ pub struct Answer {
     pub status: i32,
     /// Size of its outputs together, in bytes, as the plugin says.
     pub size_bytes: u64,
-    /// Hash of its outputs, one after the other; `None` where the plugin says sizes that cannot be.
+    /// Hash of its outputs, one after the other; `None` if the plugin reports impossible sizes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     /// Number of its tokens.
     #[serde(skip_serializing_if = "is_none")]
     pub token_count: u32,
-    /// Why it failed.
+    /// Message of a failure.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
@@ -155,7 +155,7 @@ pub struct Answer {
 pub struct Told {
     /// Name of the function: `complete`, `first_token`, `tokens`, `done`, `log`, `metric` or `progress`.
     pub call: String,
-    /// When it came.
+    /// Instant at which it came.
     pub at_ns: u64,
     /// Number of the thread.
     pub thread: u32,
@@ -188,7 +188,7 @@ impl From<Call> for CallName {
 }
 
 impl CallName {
-    /// Tells if it is this call.
+    /// Returns whether it is this call.
     #[must_use]
     pub fn is(&self, call: Call) -> bool {
         self.0 == call.name()

@@ -65,7 +65,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// The file.
+    /// Returns the path of the recording.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
@@ -76,7 +76,7 @@ impl Recorder {
         put(&mut self.0.written.lock(), line);
     }
 
-    /// Says whether everything was written so far.
+    /// Returns whether everything was written so far.
     ///
     /// # Errors
     /// The first error of the file, once.
@@ -136,7 +136,7 @@ pub fn read_recording(folder: &Path) -> Result<Vec<Line>, String> {
         text.clear();
         let read = reader.read_until(b'\n', &mut text);
         read.map_err(|error| format!("cannot read the recording {name}: {error}"))?;
-        // The end of the file, or of what was written of it.
+        // End of the file, or of its written part.
         if text.last() != Some(&b'\n') {
             break;
         }

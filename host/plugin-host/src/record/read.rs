@@ -48,7 +48,7 @@ unsafe fn hash(pieces: impl Iterator<Item = (*const u8, usize)>) -> String {
     hash_of(pieces.map(|(first, size_bytes)| unsafe { std::slice::from_raw_parts(first, size_bytes) }))
 }
 
-/// A batch as it was handed over: whatever the plugin writes to it, this is where its answers are.
+/// A batch as it was handed over: its answers are here even if the plugin overwrites the batch.
 #[derive(Debug)]
 pub(super) struct Handed(Vec<HandedSample>);
 
@@ -115,7 +115,7 @@ impl Handed {
 
 impl HandedSample {
     /// # Safety
-    /// As [`Handed::answers`].
+    /// Same as [`Handed::answers`].
     unsafe fn answer(&self) -> Answer {
         // SAFETY: the sample is the host's, which has not taken it back.
         let sample = unsafe { &*self.sample };

@@ -30,12 +30,12 @@ use crate::{
 /// The plugin that is recorded.
 pub(super) struct Recording {
     pub(super) recorder: Recorder,
-    /// Its own table.
+    /// Table of the plugin itself.
     pub(super) plugin: ProctorPlugin,
     pub(super) extensions: Extensions,
     /// The host table that it would have without this.
     pub(super) host: OnceLock<HostTable>,
-    /// Largest number of bytes of an answer.
+    /// Maximum number of bytes of an answer.
     pub(super) answer_bytes_max: AtomicUsize,
     /// Numbers of the instances, by their handles.
     instances: Mutex<BTreeMap<usize, u32>>,
@@ -65,7 +65,7 @@ unsafe impl Send for HostTable {}
 // SAFETY: as above.
 unsafe impl Sync for HostTable {}
 
-/// One for each process: functions of the ABI have nothing by which they would know of several.
+/// One for each process: functions of the ABI have no parameter that could distinguish several.
 static RECORDING: OnceLock<Recording> = OnceLock::new();
 
 /// Sets the plugin that is recorded, the first time.
@@ -130,10 +130,10 @@ impl Recording {
         self.recorder.write(&Line::Return(returned));
     }
 
-    /// Notes a call that has nothing to tell but its status.
+    /// Records a call that reports only its status.
     ///
     /// # Safety
-    /// As [`end`](Self::end).
+    /// Same as [`end`](Self::end).
     pub(super) unsafe fn note(
         &self,
         call: Call,
@@ -174,7 +174,7 @@ impl Recording {
         self.instances.lock().get(&handle.addr()).copied()
     }
 
-    /// Keeps the number of a new instance, whose handle may be that of one that has ended.
+    /// Keeps the number of a new instance, whose handle may equal the handle of one that has ended.
     pub(super) fn add_instance<T>(&self, handle: *mut T, number: u32) {
         self.instances.lock().insert(handle.addr(), number);
     }

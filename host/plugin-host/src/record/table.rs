@@ -16,8 +16,8 @@ use crate::{
     },
 };
 
-/// Functions that record, for those that the plugin has. Those that are optional and tell of the life of a model are
-/// always there, so that the samples are hashed, and builds with and without them can be compared.
+/// Returns functions that record, for the functions that the plugin has. Optional functions that report the life of
+/// a model are always there, so that the samples are hashed, and builds with and without them can be compared.
 pub(super) fn of(plugin: &ProctorPlugin) -> ProctorPlugin {
     ProctorPlugin {
         size: size_of::<ProctorPlugin>(),
@@ -41,7 +41,7 @@ pub(super) fn of(plugin: &ProctorPlugin) -> ProctorPlugin {
     }
 }
 
-/// A call for a model or a backend that tells nothing but its status; OK where the plugin has no such function.
+/// Defines a call for a model or a backend that reports only its status; OK if the plugin has no such function.
 macro_rules! plain {
     ($($name:ident($handle:ty): $call:ident;)+) => {$(
         unsafe extern "C" fn $name(handle: *mut $handle, error: *mut ProctorError) -> ProctorStatus {

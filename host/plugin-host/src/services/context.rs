@@ -35,10 +35,10 @@ use crate::{
     },
 };
 
-/// Largest number of responses that are converted at a time, on the stack.
+/// Maximum number of responses that are converted at a time, on the stack.
 const RESPONSES_AT_ONCE: usize = 64;
 
-/// Id of the samples of a warm-up, for which nobody waits.
+/// Id of the samples of a warm-up, whose responses are not awaited.
 pub(crate) const WARM_UP_ID: ResponseId = ResponseId(0);
 
 /// Services that the host offers to an opened plugin.
@@ -50,7 +50,7 @@ pub struct HostServices {
     pub cache_folder: Option<PathBuf>,
 }
 
-/// The time in which a plugin is warming up.
+/// Scope in which a plugin is warming up.
 pub(crate) struct WarmingUp<'a>(&'a AtomicBool);
 
 impl Drop for WarmingUp<'_> {
@@ -67,7 +67,7 @@ pub(crate) struct HostContext {
     /// Read without a lock. A thread that reads it for the first time may have to allocate its mark that the sink is in
     /// use, some hundred bytes; the mark of a thread that has ended is used again.
     pub(super) sink: ArcSwapOption<Arc<dyn CompletionSink>>,
-    /// True if the sink wants to know which samples are handed over: all that a batch looks at in other runs.
+    /// True if the sink wants to know which samples are handed over: a batch in any other run checks only this.
     watches_hand_over: AtomicBool,
     /// Size of the outputs of one sample together.
     pub(crate) response_size: ExpectedSize,
@@ -117,7 +117,7 @@ impl HostContext {
         self.sink.store(sink.map(Arc::new));
     }
 
-    /// Tells the sink, if it wants to know, that the plugin is about to be given the samples of a batch.
+    /// Notifies the sink, if it wants to know, that the plugin is about to receive the samples of a batch.
     #[inline]
     pub(crate) fn hand_over(&self, batch: &[QuerySample]) {
         if self.watches_hand_over.load(Ordering::Relaxed) {
@@ -202,7 +202,7 @@ impl HostContext {
     /// Records responses while no test runs. The first tokens of a warm-up are no fault.
     ///
     /// # Safety
-    /// As [`deliver`](Self::deliver).
+    /// Same as [`deliver`](Self::deliver).
     #[cold]
     unsafe fn record_untimely(&self, raw: Elements<'_, ProctorResponse>, is_completion: bool) {
         // SAFETY: the caller's promise.
@@ -222,17 +222,17 @@ impl HostContext {
         });
     }
 
-    /// Says that the plugin is warming up, until the guard is dropped.
+    /// Marks that the plugin is warming up, until the guard is dropped.
     pub(crate) fn warming_up(&self) -> WarmingUp<'_> {
         self.is_warming_up.store(true, Ordering::Relaxed);
         WarmingUp(&self.is_warming_up)
     }
 
-    /// Hands responses to the sink in several calls. Apart from `deliver`, where the sink reads the clock itself: most
-    /// calls bring one response.
+    /// Hands responses to the sink in several calls. Apart from `deliver`, for which the sink reads the clock
+    /// itself: most calls bring one response.
     ///
     /// # Safety
-    /// As [`deliver`](Self::deliver).
+    /// Same as [`deliver`](Self::deliver).
     #[cold]
     unsafe fn deliver_many(
         &self,
@@ -260,7 +260,7 @@ impl HostContext {
     /// Converts at most [`RESPONSES_AT_ONCE`] responses on the stack, so that nothing is allocated.
     ///
     /// # Safety
-    /// As [`deliver`](Self::deliver).
+    /// Same as [`deliver`](Self::deliver).
     #[inline(always)] // Into both of the above, as a loop.
     unsafe fn with_converted<'a>(
         &self,
@@ -327,7 +327,7 @@ impl HostContext {
     /// would slow.
     ///
     /// # Safety
-    /// As [`convert`](Self::convert).
+    /// Same as [`convert`](Self::convert).
     #[cold]
     unsafe fn first_token_data<'a>(&self, raw: &ProctorResponse) -> &'a [u8] {
         let most = self.response_size.get().map_or(isize::MAX.unsigned_abs(), ResponseSize::most);

@@ -34,7 +34,7 @@ pub(super) fn add(context: &'static HostContext) {
     }
 }
 
-/// All contexts, in the order in which they were made. Takes no lock.
+/// Returns all contexts, in creation order. Takes no lock.
 fn all() -> impl Iterator<Item = &'static HostContext> {
     let next = |known: &&'static Known| known.next.get().copied();
     iter::successors(FIRST.get().copied(), next).map(|known| known.context)
@@ -59,8 +59,8 @@ fn find_among_all(address: *const c_void) -> Option<&'static HostContext> {
     Some(found)
 }
 
-/// Records that a service was called with what is no context. That is a fault of the plugin which this thread is in a
-/// call of, or, on a thread of a plugin's own, of the one that was opened first: others are for measurements beside it.
+/// Records that a service was called with an invalid context. That is a fault of the plugin whose call this thread is
+/// in or, on a thread of a plugin's own, of the one that was opened first: others are for additional measurements.
 #[cold]
 pub(super) fn record_stray(service: &str, is_null: bool) {
     let current = Activity::current().map(Activity::plugin);

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use proctor_plugin_api::abi::ProctorDone;
 use serde::{Deserialize, Serialize};
 
-/// Why a batch cannot have been done.
+/// Reason why a batch cannot have been done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum DoneProblem {
@@ -46,7 +46,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Adds a place, and returns the id before that of its first batch.
+    /// Adds a place, and returns the id before its first batch.
     pub(crate) fn add(&self, place: &Arc<impl Place + 'static>) -> u64 {
         let _alone = self.adding.lock();
         let mut list = Vec::clone(&self.list.load());
@@ -60,7 +60,7 @@ impl Places {
     /// Takes a batch back. [any thread]
     ///
     /// # Safety
-    /// As [`Place::done`].
+    /// Same as [`Place::done`].
     pub(crate) unsafe fn done(&self, done: &ProctorDone) -> Result<(), DoneProblem> {
         let list = self.list.load();
         let place =

@@ -27,7 +27,7 @@ impl EnergyMeter {
         self.is_left.store(true, Ordering::Relaxed);
     }
 
-    /// Tells if the counter is left to another host.
+    /// Returns whether the counter is left to another host.
     pub(crate) fn is_left(&self) -> bool {
         self.is_left.load(Ordering::Relaxed)
     }

@@ -16,7 +16,7 @@ use proctor_plugin_api::{
 
 use crate::{error::with_code, foreign::bytes_of, guard::checked::readable};
 
-/// Largest number of messages that are kept of a test.
+/// Maximum number of messages kept of a test.
 const KEPT: u64 = 8;
 
 /// A sample that failed, in the words of the plugin.

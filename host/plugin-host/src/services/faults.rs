@@ -30,7 +30,7 @@ pub enum PluginFault {
         /// The structure, and why it cannot be.
         problem: String,
     },
-    /// The progress of a long call is told in a structure that cannot be read.
+    /// The progress of a long call is reported in a structure that cannot be read.
     #[error("plugin {plugin}: reported progress that cannot be: {problem}")]
     Progress {
         /// Name of the plugin.
@@ -38,7 +38,7 @@ pub enum PluginFault {
         /// The structure, and why it cannot be.
         problem: String,
     },
-    /// A service of the host was called with a context that is not that of a host table.
+    /// A service of the host was called with a context that does not belong to a host table.
     #[error("plugin {plugin}: called {service} with a context that is {}not that of its host's table", if *is_null { "null, " } else { "" })]
     Context {
         /// Name of the plugin.
@@ -65,11 +65,11 @@ pub enum PluginFault {
     ResponseSize {
         /// Name of the plugin.
         plugin: String,
-        /// The response.
+        /// Id of the response.
         id: ResponseId,
         /// True if its data are null.
         is_null: bool,
-        /// Its size, in bytes.
+        /// Actual size, in bytes.
         got: u64,
         /// The sizes that fit, in words.
         expected: String,
@@ -79,11 +79,11 @@ pub enum PluginFault {
     FirstTokenSize {
         /// Name of the plugin.
         plugin: String,
-        /// The response.
+        /// Id of the response.
         id: ResponseId,
         /// True if its data are null.
         is_null: bool,
-        /// Its size, in bytes.
+        /// Actual size, in bytes.
         got: u64,
         /// Size of the largest response, in bytes.
         most: u64,
@@ -101,7 +101,7 @@ pub enum PluginFault {
     NoTokens {
         /// Name of the plugin.
         plugin: String,
-        /// The sample.
+        /// Id of the sample.
         id: ResponseId,
     },
     /// A batch was reported as done that cannot have been.
@@ -114,7 +114,7 @@ pub enum PluginFault {
         /// The reason.
         problem: DoneProblem,
     },
-    /// Stages cannot be.
+    /// The plugin reported impossible stages.
     #[error("plugin {plugin}: {problem}")]
     Stages {
         /// Name of the plugin.
@@ -142,7 +142,7 @@ pub enum PluginFault {
         plugin: String,
         /// Name of the metric.
         name: String,
-        /// Its value.
+        /// Reported value.
         value: f64,
         /// The reason.
         why: String,
@@ -182,7 +182,7 @@ fn short(value: f64) -> String {
 }
 
 impl PluginFault {
-    /// Tells if the other one is of the same kind, if about another sample, metric or array.
+    /// Returns whether the other one is of the same kind, if about another sample, metric or array.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Call(one), Self::Call(other)) => match (&**one, &**other) {
@@ -206,7 +206,7 @@ impl PluginFault {
 pub struct RepeatedFault {
     /// The first of them.
     pub first: PluginFault,
-    /// How many there were, the first included.
+    /// Number of such faults, including the first.
     pub count: u64,
 }
 
@@ -245,12 +245,12 @@ impl Faults {
         }
     }
 
-    /// Hands out what was recorded since the last time.
+    /// Returns the faults recorded since the last call.
     pub(crate) fn take(&self) -> Vec<RepeatedFault> {
         mem::take(&mut *self.0.lock())
     }
 
-    /// Keeps the lock, to show who needs it.
+    /// Holds the lock, to show which code needs it.
     #[cfg(test)]
     pub(super) fn hold(&self) -> parking_lot::MutexGuard<'_, Vec<RepeatedFault>> {
         self.0.lock()

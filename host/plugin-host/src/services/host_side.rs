@@ -20,10 +20,10 @@ use crate::{
     },
 };
 
-/// Longest words of a fault that is taken over: a message, and what the host says around it.
+/// Maximum length of a fault's text that is taken over: a message, and the host's text around it.
 const FAULT_LENGTH_MAX: usize = 2 * PROCTOR_MESSAGE_LENGTH_MAX;
 
-/// Largest number of kinds of faults that are taken over at a time. There are fewer kinds.
+/// Maximum number of kinds of faults that are taken over at a time. There are fewer kinds.
 const FAULTS_MAX: usize = 64;
 
 /// The host's side of an opened plugin, which does not keep it open and stays when it is closed: its threads may call
@@ -36,7 +36,7 @@ impl HostSide {
         Self(context)
     }
 
-    /// Tells the plugin that all work should end soon.
+    /// Asks the plugin to end all work soon.
     pub fn cancel(self) {
         self.0.cancel();
     }
@@ -49,7 +49,7 @@ impl HostSide {
         metrics
     }
 
-    /// The stages that the plugin's work was made of so far, by name; those of warm-ups are left out.
+    /// Returns the stages of the plugin's work so far, by name, without the stages of warm-ups.
     #[must_use]
     pub fn stages(self) -> BTreeMap<String, PluginStage> {
         let mut stages = self.0.stages.report();
@@ -63,8 +63,8 @@ impl HostSide {
         self.0.energy.take()
     }
 
-    /// Kinds of the memory that the samples lie in that were last prepared, one for each input; none before that, or
-    /// where they lie in parts of pages.
+    /// Returns the kinds of memory of the last prepared samples, one for each input; none before that, or if
+    /// they lie in parts of pages.
     #[must_use]
     pub fn memory_kinds(self) -> Vec<MemoryKind> {
         self.0.memory_kinds.lock().clone()
@@ -95,14 +95,14 @@ impl HostSide {
         self.0.energy.leave();
     }
 
-    /// Everything that was noticed, of faults what is new since the last time that they were taken.
+    /// Returns all notes; of faults only the ones since they were last taken.
     #[must_use]
     pub fn take_notes(self) -> Notes {
         Notes { faults: self.take_faults(), metrics: self.metrics(), stages: self.stages() }
     }
 
-    /// Takes over the notes of another host: faults are added, figures and stages replace those of its last notes. The
-    /// plugin may have written them itself, so no more is kept than the other host would have taken.
+    /// Takes over the notes of another host: faults are added, figures and stages replace its previous ones.
+    /// The plugin may have written them itself, so no more is kept than the other host would have taken.
     pub fn take_over(self, mut notes: Notes) {
         let faults = notes.faults.drain(..).take(FAULTS_MAX);
         faults.for_each(|fault| self.0.faults.add(self.readable_fault(fault)));

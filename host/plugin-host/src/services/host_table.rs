@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-/// Makes the context of a backend and its table, both for ever.
+/// Creates the context of a backend and its table, both for ever.
 pub(crate) fn leak(
     plugin: &'static str,
     services: HostServices,
@@ -107,7 +107,7 @@ unsafe extern "C" fn log_level(_context: *mut c_void) -> u32 {
     level_code()
 }
 
-/// The most detailed level that is kept, as the ABI has it.
+/// Returns the most detailed level that is kept, in the ABI's code.
 fn level_code() -> u32 {
     LevelFilter::current().into_level().map_or(0, log_code)
 }

@@ -1,15 +1,15 @@
-//! The limit of what a plugin may log: a line is formatted and written on the thread that logs it, where others may
+//! Limits the log of a plugin: a line is formatted and written on the thread that logs it, where others may
 //! have to wait for it.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Largest number of lines of a plugin that are written within one [`INTERVAL`].
+/// Maximum number of lines of a plugin that are written within one [`INTERVAL`].
 const LINES: u32 = 1000;
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The lines of a plugin that may still be written, and the count of those that were left out.
+/// Number of lines that a plugin may still write, and count of dropped lines.
 #[derive(Debug, Default)]
 pub(crate) struct LogLimit(Mutex<Lines>);
 
@@ -22,7 +22,7 @@ struct Lines {
 }
 
 impl LogLimit {
-    /// Tells if another line may be written at this moment; if not, it is counted.
+    /// Returns whether another line may be written at this moment; if not, it is counted.
     pub(crate) fn takes_line(&self, now: Instant) -> bool {
         let mut lines = self.0.lock();
         if lines.begin.is_none_or(|begin| now.saturating_duration_since(begin) >= INTERVAL) {

@@ -14,7 +14,7 @@ impl Metrics {
     /// Takes a value that was measured at this instant, which is not after `now_ns`.
     ///
     /// # Errors
-    /// Why it is not taken.
+    /// If it is not taken.
     pub(super) fn add(
         &self,
         name: &[u8],
@@ -57,7 +57,7 @@ impl Metrics {
         self.0.lock().clone()
     }
 
-    /// Keeps the lock, to show who needs it.
+    /// Holds the lock, to show which code needs it.
     #[cfg(test)]
     pub(super) fn hold(&self) -> parking_lot::MutexGuard<'_, BTreeMap<String, PluginMetric>> {
         self.0.lock()
@@ -91,7 +91,7 @@ pub struct PluginMetric {
 }
 
 impl PluginMetric {
-    /// Tells if a plugin can have given it by now, under this name.
+    /// Returns whether a plugin can have given it by now, under this name.
     pub(crate) fn is_sound(&self, name: &str, now_ns: u64) -> bool {
         let values = [self.last, self.least, self.greatest, self.mean];
         let is_text = |bytes: &str| text(bytes.as_bytes()).is_some();
@@ -117,7 +117,7 @@ impl PluginMetric {
         }
     }
 
-    /// A further value. An instant before that of the latest value is taken for that.
+    /// Adds a further value. An instant before the latest value's is treated as the latter.
     pub(crate) fn add(&mut self, value: f64, at_ns: u64) {
         self.hold_until(at_ns);
         self.count += 1;
@@ -126,8 +126,8 @@ impl PluginMetric {
         self.greatest = self.greatest.max(value);
     }
 
-    /// Mean over the time from the first value to this instant, which the latest one has held until then. An instant
-    /// before that of the latest value is taken for that.
+    /// Returns the mean over the time from the first value to this instant, which the latest one has held
+    /// until then. An instant before the latest value's is treated as the latter.
     #[must_use]
     pub fn mean_until(&self, end_ns: u64) -> f64 {
         let mut held = self.clone();

@@ -1,4 +1,4 @@
-//! How large a response may be.
+//! Checks the size of a response.
 
 use std::{
     fmt,

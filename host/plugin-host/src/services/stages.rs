@@ -1,4 +1,4 @@
-//! The stages that a plugin's work is made of: their check, and what a result says of each.
+//! Checks the stages of a plugin's work, and collects their figures for a result.
 
 use std::{
     collections::BTreeMap,
@@ -21,13 +21,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::foreign::bytes_of;
 
-/// A stage of one batch or of one completion, as the plugin told it, and as it can be.
+/// A stage of one batch or of one completion, as the plugin reported it, if it is possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stage {
     name: Name,
-    /// When it began, on the clock of the host.
+    /// Instant at which it began, on the clock of the host.
     pub begin_ns: u64,
-    /// When it ended.
+    /// Instant at which it ended.
     pub end_ns: u64,
 }
 
@@ -44,7 +44,7 @@ pub struct PluginStage {
     pub total_ns: u64,
 }
 
-/// Why a stage cannot be.
+/// Reason why a stage is impossible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum StageProblem {
@@ -70,7 +70,7 @@ pub enum StageProblem {
     TooManyNames,
 }
 
-/// Why the stages of a batch or of a completion cannot be.
+/// Reason why the stages of a batch or of a completion are impossible.
 #[derive(Debug, Clone, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum StagesError {
@@ -80,11 +80,11 @@ pub enum StagesError {
     /// The first stage that cannot be.
     #[error("stage {name:?} from {begin_ns} to {end_ns} ns cannot be: {problem}")]
     Stage {
-        /// Its name.
+        /// Name of the stage.
         name: String,
-        /// When it began.
+        /// Instant at which it began.
         begin_ns: u64,
-        /// When it ended.
+        /// Instant at which it ended.
         end_ns: u64,
         /// The reason.
         problem: StageProblem,
@@ -92,7 +92,7 @@ pub enum StagesError {
 }
 
 impl StagesError {
-    /// Tells if the other one is of the same kind, if about another stage.
+    /// Returns whether the other one is of the same kind, if about another stage.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Stage { problem: one, .. }, Self::Stage { problem: other, .. }) => {
@@ -114,7 +114,7 @@ struct Name {
 #[derive(Debug)]
 pub(crate) struct Stages([Entry; PROCTOR_STAGE_NAME_COUNT_MAX]);
 
-/// The stages of one name; the first that has none is followed by no other.
+/// Stages of one name; no entries follow the first empty one.
 #[derive(Debug, Default)]
 struct Entry {
     name: OnceLock<Name>,
@@ -140,7 +140,7 @@ impl Stage {
         self.name.as_str()
     }
 
-    /// How long it took, in ns.
+    /// Returns the duration, in ns.
     #[must_use]
     pub fn duration_ns(&self) -> u64 {
         self.end_ns - self.begin_ns
@@ -221,7 +221,7 @@ impl Default for Stages {
 }
 
 impl Stages {
-    /// Counts a stage.
+    /// Adds a stage to its statistics.
     pub(crate) fn add(&self, stage: &Stage) -> Result<(), StageProblem> {
         let is_of = |entry: &&Entry| *entry.name.get_or_init(|| stage.name) == stage.name;
         let entry = self.0.iter().find(is_of).ok_or(StageProblem::TooManyNames)?;
@@ -249,7 +249,7 @@ impl Stages {
     }
 }
 
-/// Tells if a stage can have this name.
+/// Returns whether a stage can have this name.
 pub(crate) fn is_stage_name(text: &str) -> bool {
     Name::new(text.as_bytes()).is_some()
 }
@@ -289,7 +289,7 @@ mod tests {
         ProctorStage { name: ProctorString { data: name.as_ptr(), length: name.len() }, begin_ns, end_ns }
     }
 
-    /// Reads stages of a call from 10 to 20 ns, and returns what is counted and the first error.
+    /// Reads stages of a call from 10 to 20 ns, and returns the counted stages and the first error.
     fn read(raw: &[ProctorStage]) -> (BTreeMap<String, PluginStage>, Option<String>) {
         let stages = Stages::default();
         let raw = RawStages { first: raw.as_ptr(), count: raw.len(), size: size_of::<ProctorStage>() };

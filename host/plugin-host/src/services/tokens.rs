@@ -47,7 +47,7 @@ impl HostContext {
             match &*sink {
                 _ if token_count == 0 => self.record_no_tokens(id),
                 Some(sink) => sink.tokens(now_ns, id, token_count),
-                // Those of a warm-up are no fault, as first tokens are none.
+                // Tokens of a warm-up are not a fault, and neither are its first tokens.
                 None if id == WARM_UP_ID => {}
                 None => self.record_no_test(),
             }

@@ -1,4 +1,4 @@
-//! A host that goes astray, or is of another version: what the conformance suite is made of.
+//! Simulates a host that makes mistakes, or is of another version: the base of the conformance suite.
 
 use crate::{EntryAnswer, LoadStep, OtherHost, OutOfTurn};
 

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::Command};
 
 use super::*;
 
-/// Names the report, and tells this test program, run a second time, to crash.
+/// Names the report, and makes this test program, run a second time, crash.
 const REPORT_VARIABLE: &str = "PROCTOR_TEST_CRASH_REPORT";
 
 #[test]

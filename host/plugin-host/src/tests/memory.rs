@@ -144,7 +144,7 @@ fn a_plugin_may_leave_the_memory_to_the_host() {
     assert!(model.allocate(4096).unwrap().is_none());
     MEMORY.set(ptr::null());
     assert!(model.allocate(4096).unwrap().is_none());
-    // The host gives whole ranges all the same, if it has any.
+    // The host gives whole ranges nevertheless, if it has any.
     prepare(&model, &[1]).unwrap();
     assert_eq!(RANGES.take(), []);
 }
@@ -172,7 +172,7 @@ fn memory_that_cannot_be_is_refused() {
     assert!(refusal(&loaded, 4096).contains("allocate does not fit the state"));
 }
 
-/// Sample `i` is eight bytes of value `i`. Samples 5 and 2 lie once more behind the last one, told by 100 more.
+/// Sample `i` is eight bytes of value `i`. Samples 5 and 2 lie once more behind the last one, recognisable by 100 more.
 struct Again {
     samples: Vec<Aligned>,
     copies: [Aligned; 2],

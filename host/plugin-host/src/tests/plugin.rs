@@ -37,14 +37,14 @@ thread_local! {
     /// The call that fails although it ends something.
     pub(super) static FAILING: Cell<&'static str> = const { Cell::new("") };
     pub(super) static HOST: Cell<*const ProctorHost> = const { Cell::new(ptr::null()) };
-    /// Where the first inputs of the prepared samples lie, and the ranges that they lie in.
+    /// Addresses of the first inputs of the prepared samples, and their ranges.
     pub(super) static TENSORS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
     pub(super) static RANGES: RefCell<Vec<(usize, usize, u32)>> = const { RefCell::new(Vec::new()) };
     /// The set of samples that was prepared last, which stays until it is released.
     pub(super) static SET: Cell<*const ProctorSampleSet> = const { Cell::new(ptr::null()) };
     /// Its memory for samples; null if it has no such extension.
     pub(super) static MEMORY: Cell<*const ProctorMemory> = const { Cell::new(ptr::null()) };
-    /// The pieces in which the plugin explains its models; without any it has no such extension.
+    /// Pieces in which the plugin explains its models; without any it has no such extension.
     pub(super) static EXPLANATION: Cell<&'static [&'static [u8]]> = const { Cell::new(&[]) };
     /// The placement and the intent of the last request for a model.
     pub(super) static REQUEST: RefCell<String> = const { RefCell::new(String::new()) };
@@ -247,7 +247,7 @@ pub(super) unsafe extern "C" fn execute_virtual(
     }
 }
 
-/// Notes what the first placement and the intent of a request are.
+/// Records the first placement and the intent of a request.
 fn note_request(request: &ProctorModelRequest) {
     let placement = match request.placement_count {
         0 => "anywhere".to_owned(),

@@ -357,7 +357,7 @@ fn issued_samples_are_completed_through_the_sink_and_checked() {
     );
 }
 
-/// Keeps the instants of what it is told; its clock goes on with every reading.
+/// Keeps the instants that it receives; its clock advances with every reading.
 #[derive(Default)]
 struct Instants {
     readings: AtomicU64,

@@ -1,4 +1,4 @@
-//! Every way in which a file, a table or a manifest can be wrong has its own words.
+//! Each kind of wrong file, table or manifest has its own message.
 
 use proctor_plugin_api::{
     LinkedPlugin, Manifest, ModelSupport, OptionKind,

@@ -12,10 +12,10 @@ use crate::{
     objects::backend::BackendInner,
 };
 
-/// The counter of a loaded model, in joules; `None` if the plugin has none. [main thread]
+/// Returns the counter of a loaded model, in joules; `None` if the plugin has no counter. [main thread]
 ///
 /// # Errors
-/// Why it cannot be read.
+/// If it cannot be read.
 pub(super) fn read_energy(
     backend: &BackendInner,
     model: *mut ProctorModel,

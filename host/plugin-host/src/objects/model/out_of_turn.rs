@@ -1,8 +1,8 @@
-//! Calls that are not due, for those who test how a plugin takes them.
+//! Makes calls that are not due, to test how a plugin takes them.
 
 use crate::{call::Call, error::PluginHostError, objects::model::Model};
 
-/// A call of a model's life that can be made when it is not due, without that anything is left dangling.
+/// A call of a model's life that can be made out of turn without leaving anything dangling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutOfTurn {
     /// `start`.
@@ -11,18 +11,18 @@ pub enum OutOfTurn {
     Flush,
     /// `stop`.
     Stop,
-    /// `release_samples`; the host keeps the samples where they are.
+    /// `release_samples`; the host keeps the samples in place.
     Release,
 }
 
 impl Model {
-    /// Makes a call that is not due. The model's state stays as it was, and so do its samples. A function that the
-    /// plugin does not have is as good as one that succeeds. [main thread]
+    /// Makes a call that is not due. The model's state and its samples do not change. A function that the
+    /// plugin does not have counts as successful. [main thread]
     ///
     /// A host does not do so; a plugin that is not up to it may crash.
     ///
     /// # Errors
-    /// The plugin's refusal.
+    /// Refusal of the plugin.
     pub fn call_out_of_turn(&self, call: OutOfTurn) -> Result<(), PluginHostError> {
         let model = &*self.inner;
         let table = &model.table().raw;

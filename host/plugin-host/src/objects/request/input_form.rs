@@ -1,4 +1,4 @@
-//! The forms in which a plugin wants its inputs.
+//! Describes the forms in which a plugin wants its inputs.
 
 use proctor_plugin_api::{
     abi::{PROCTOR_EXTENSION_INPUT_FORM, ProctorInputForm, ProctorInputForms},
@@ -22,8 +22,8 @@ impl Backend {
     /// known to the ABI; whether it can be had is the caller's business. [main thread]
     ///
     /// # Errors
-    /// As [`load_model`](Self::load_model) for the demand, why the plugin cannot choose, or a form that the ABI does
-    /// not know.
+    /// Errors of [`load_model`](Self::load_model) for the demand, if the plugin cannot choose, or for a form
+    /// that the ABI does not know.
     pub fn input_forms(&self, demand: &ModelDemand) -> Result<Vec<InputForm>, PluginHostError> {
         let backend = &*self.inner;
         let (reader, activity) = (backend.reader(), backend.activity);
