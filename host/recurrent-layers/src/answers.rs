@@ -91,7 +91,7 @@ mod tests {
         compute(model, &weights, sample_count).unwrap()
     }
 
-    /// The other implementation is numpy's, in a script beside the recipes.
+    /// The other implementation is numpy's, in a script next to the recipes.
     #[test]
     fn layers_agree_with_another_implementation() {
         for (model, units) in [("rnn-lstm-3-5-2-4-bi", 10), ("rnn-gru-3-5-2-4", 5)] {

@@ -12,7 +12,7 @@ inventory::submit! {
     }
 }
 
-/// Largest tensor of one sample, in values: 64 MiB.
+/// Maximum size of one sample's tensor, in values: 64 MiB.
 const SAMPLE_VALUES_MAX: usize = 1 << 24;
 
 /// Input, hidden, batch and sequence of each row of table 1 of the paper, each for LSTM and GRU.
@@ -51,7 +51,7 @@ fn rows() -> impl Iterator<Item = RnnName> {
 /// The layer of a name.
 ///
 /// # Errors
-/// A sentence on what is wrong, with the near match or the grammar.
+/// A sentence about the mistake, with the near match or the grammar.
 fn layer(name: &str) -> Result<RnnName, String> {
     let layer: RnnName = name.parse()?;
     if sample_values(&layer) > SAMPLE_VALUES_MAX {
@@ -101,7 +101,7 @@ fn definition(layer: &RnnName) -> String {
     let words = words(cell);
     let sample_count = sample_count(layer);
     let time_s = service_time_s(layer);
-    // One fifth of what the machine can do, in batches of one.
+    // One fifth of the machine's capacity, in batches of one.
     let server_qps = two_digits(0.2 / time_s);
     let server_latency_ns = two_digits((20.0 * time_s * batch as f64).clamp(0.01, 3600.0) * 1e9);
     let offline_qps = two_digits(1.0 / time_s);
@@ -169,8 +169,8 @@ batch_size = {batch}
     )
 }
 
-/// Largest difference of a value from the one computed in f64: in f32 the one that other implementations reach on these
-/// layers.
+/// Maximum difference of a value from the one computed in f64: in f32 the accuracy of other implementations
+/// on these layers.
 const F32_TOLERANCE: f64 = 5e-6;
 /// With weights of 8 bits of precision, over a hundred steps.
 const BF16_TOLERANCE: f64 = 1e-2;
@@ -184,7 +184,7 @@ fn sample_count(layer: &RnnName) -> usize {
     (VALUES / sample_values(layer)).clamp(1, COUNT_MAX).max(layer.batch)
 }
 
-/// Time that one sample may take, in s: that of two cores of a server of 2020 at batch 1, or somewhat more.
+/// Returns the time that one sample may take, in s: as on two cores of a server of 2020 at batch 1, or somewhat more.
 fn service_time_s(layer: &RnnName) -> f64 {
     const OPERATIONS_PER_S: f64 = 15e9;
     const CALL_S: f64 = 20e-6;

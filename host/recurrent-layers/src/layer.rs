@@ -156,7 +156,7 @@ mod tests {
         let steps = x.map(|x: f64| {
             let r = sigmoid(0.5 * x + (0.75 * h - 0.25));
             let z = sigmoid(0.25 * x + 0.125 + (0.25 * h - 0.125));
-            // The hidden product of what is reset: -0.25 (r h) + 0.
+            // The hidden product of the reset state: -0.25 (r h) + 0.
             let n = (0.0 * x + 0.25 + (-0.25 * (r * h))).tanh();
             h = (1.0 - z) * n + z * h;
             h
