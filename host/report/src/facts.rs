@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::figures::Figures;
 
-/// A run, with what lies beside its result.
+/// A run, with the files next to its result.
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
     pub(crate) run: &'a Run,
     /// The samples, if there are any.
     pub(crate) samples: Option<Samples>,
-    /// True if the samples are only those of the trace.
+    /// True if the samples are only the trace's.
     pub(crate) is_selection: bool,
     /// The trace, if there is one.
     pub(crate) trace: Trace,
@@ -25,7 +25,7 @@ pub(crate) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Reads what lies beside a result. What cannot be read is said on the page.
+    /// Reads the files next to a result. The page reports unreadable ones.
     pub(crate) fn read(run: &'a Run) -> Self {
         let mut faults = Vec::new();
         let mut noted = |error: &ResultsError| faults.push(format!("{}.", with_cause(error)));
@@ -72,7 +72,7 @@ impl<'a> Facts<'a> {
                 log.damaged_count
             ));
         }
-        // LoadGen's own trace has every sample; that of a run with a result is not needed for them.
+        // LoadGen's own trace has every sample; samples of a run with a result do not need the trace.
         let is_selection =
             matches!(run.kind, RunKind::Logs(_)) && samples.is_none() && !trace.samples.is_empty();
         let samples = if is_selection { Some(traced(&trace)) } else { samples };
@@ -110,12 +110,12 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Tells if queries arrive by themselves, as in Server and in Interactive, which is Server with other bounds.
+    /// Returns whether queries arrive by themselves, as in Server and Interactive (Server with other bounds).
     pub(crate) fn is_server(&self) -> bool {
         matches!(self.scenario(), Some("Server" | "Interactive"))
     }
 
-    /// Tells if every latency counts from the start, as in Offline.
+    /// Returns whether every latency counts from the start, as in Offline.
     pub(crate) fn is_offline(&self) -> bool {
         self.scenario() == Some("Offline")
     }
@@ -131,7 +131,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The end of the run, in ns from its start, as far as samples and result tell.
+    /// Returns the end of the run, in ns from its start, as far as samples and result show it.
     pub(crate) fn end_ns(&self) -> u64 {
         let issued = self.samples.iter().flat_map(|samples| samples.issued());
         let ends = issued.map(|record| record.completed_ns().unwrap_or(record.scheduled_ns));

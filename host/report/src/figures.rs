@@ -7,8 +7,8 @@ use crate::{html::Html, number::Unit};
 /// Shown in the place of a number that is not there.
 pub(crate) const ABSENT: &str = "–";
 
-/// The numbers of a `result.json`. A key is the way to a number, with points between its parts; a point within a part
-/// has a backslash before it.
+/// Numbers of a `result.json`. A key is the path to a number, with points between its parts; a point within a
+/// part has a backslash before it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Figures<'a> {
     json: &'a Value,

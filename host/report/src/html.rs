@@ -1,11 +1,11 @@
-//! Elements and text of a page, escaped where they are written: nothing else makes markup.
+//! Elements and text of a page, escaped when they are written: nothing else makes markup.
 
 use std::fmt::{self, Display, Write};
 
 /// Attributes of an element.
 pub(crate) type Attributes<'a> = &'a [(&'a str, &'a dyn Display)];
 
-/// Markup that grows.
+/// Builder of HTML markup.
 #[derive(Debug, Default)]
 pub(crate) struct Html {
     text: String,
@@ -18,7 +18,7 @@ impl Html {
         Self { text: String::new(), id_count: other.id_count }
     }
 
-    /// The markup.
+    /// Returns the markup.
     pub(crate) fn into_text(self) -> String {
         self.text
     }
@@ -56,7 +56,7 @@ impl Html {
         self.text.push('>');
     }
 
-    /// Text.
+    /// Appends escaped text.
     pub(crate) fn text(&mut self, text: &str) {
         // Writing to a string never fails.
         let _ = write!(Escaping(&mut self.text), "{text}");
@@ -99,7 +99,7 @@ impl Write for Escaping<'_> {
                 '"' => self.0.push_str("&quot;"),
                 '\'' => self.0.push_str("&#39;"),
                 '\n' | '\t' => self.0.push(c),
-                // No page may have them, and those that turn the direction of text hide what a name is.
+                // No page may have them, and the ones that turn the direction of text hide what a name is.
                 c if c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) => self.0.push('\u{fffd}'),
                 c => self.0.push(c),
             }

@@ -1,4 +1,4 @@
-//! Makes the report of a run: one self-contained HTML file with its verdict, figures and pictures.
+//! Builds the report of a run: one self-contained HTML file with its verdict, figures and pictures.
 //!
 //! [`Subject::open`] opens a folder of a run, official logs or a search; [`page`] writes the report of one or more.
 //!
@@ -12,7 +12,7 @@
 //!   of the normal size; screen readers read their numbers.
 //! - Numbers of `result.json` are taken by key, rounded in one place, and carry key and value, so a program can compare
 //!   each with the file.
-//! - All text is escaped where it is written.
+//! - All text is escaped when it is written.
 //! - Pictures have as many marks for ten million samples as for a thousand: time is divided into columns, distributions
 //!   into steps that are even in the tail.
 //! - Missing parts are left out; damaged or truncated ones are named.
@@ -47,14 +47,14 @@ use proctor_results::{ResultsError, Run, Series};
 /// The subject of a page.
 #[derive(Debug, Clone)]
 pub enum Subject {
-    /// A run.
+    /// A run folder.
     Run(Run),
     /// A search or scaling, which has several.
     Series(Box<Series>),
 }
 
 impl Subject {
-    /// Opens a folder.
+    /// Opens a folder with a run.
     ///
     /// # Errors
     /// If it is neither, or its result cannot be read.
@@ -65,7 +65,7 @@ impl Subject {
         }
     }
 
-    /// The folder.
+    /// Returns the folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         match self {

@@ -45,7 +45,7 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// A number in this unit, with four digits at least where it is no whole number.
+    /// Formats a number in this unit, with four digits at least unless it is whole.
     pub(crate) fn show(self, value: f64) -> String {
         match self {
             Self::Nanoseconds => duration(value),

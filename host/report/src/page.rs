@@ -144,7 +144,7 @@ fn cells(html: &mut Html, texts: &[&str]) {
 struct Sections<'h> {
     html: &'h mut Html,
     number: usize,
-    /// Ids and titles of those that were written.
+    /// Ids and titles of the written sections.
     contents: Vec<(String, &'static str)>,
 }
 
@@ -193,7 +193,7 @@ impl Sections<'_> {
         self.contents.push((id, title));
     }
 
-    /// Writes the sections of a run for which there is something, and returns what stands below its name.
+    /// Writes the non-empty sections of a run, and returns the text below its name.
     fn run(&mut self, run: &Run) -> String {
         let facts = &Facts::read(run);
         self.section("verdict", "Verdict", |html| verdict::write(html, facts));

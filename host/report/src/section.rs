@@ -1,4 +1,4 @@
-//! The sections of the page of a run, a file each, and what they are made of.
+//! The sections of the page of a run, a file each, and their parts.
 
 pub(crate) mod accuracy;
 pub(crate) mod batches;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// The text of a path, which has finite numbers alone: what is none ends the line before it.
+/// Text of a path, which has only finite numbers: a non-finite one ends the line before it.
 #[derive(Debug, Default)]
 pub(crate) struct Path {
     text: String,

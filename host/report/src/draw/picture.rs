@@ -1,8 +1,8 @@
-//! The frame of a picture: axes, and what is drawn between them.
+//! Draws the frame of a picture: axes, and the content between them.
 //!
-//! A picture is as wide as its page, on a phone as on a desk, and its text as large as that of the page. So places
-//! along x are shares of the width and those along y pixels, and paths lie in an inner picture that is stretched. The
-//! style leaves room on the left, into which the labels of y reach.
+//! A picture is as wide as its page, on a phone as on a desk, and its text as large as the page's. So places
+//! along x are shares of the width, places along y are pixels, and paths lie in an inner picture that is
+//! stretched. The style leaves room on the left, into which the labels of y reach.
 
 use crate::{
     draw::{
@@ -18,23 +18,23 @@ const TOP: f64 = 32.0;
 const BOTTOM: f64 = 40.0;
 /// Width of the inner picture, in its own units.
 const INNER_WIDTH: f64 = 1000.0;
-/// Share of the width from which on a label stands left of its place.
+/// Share of the width beyond which a label stands left of its place.
 const TURN: f64 = 0.3;
-/// Least distance of two labels along y.
+/// Minimum distance of two labels along y.
 const LINE: f64 = 17.0;
-/// Where the labels of y end, and where its name begins.
+/// End of the labels of y, and begin of its name.
 const LEFT: (&str, &str) = ("-8", "-56");
 
-/// An axis.
+/// An axis of a picture.
 #[derive(Debug)]
 pub(crate) struct Axis<'a> {
     /// Its scale.
     pub(crate) scale: Scale,
-    /// Its name.
+    /// Label of the axis.
     pub(crate) name: &'a str,
 }
 
-/// Shape of a mark, so that colour is not all that tells two kinds apart.
+/// Shape of a mark, so that two kinds do not differ by colour alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     Disc,
@@ -42,7 +42,7 @@ pub(crate) enum Shape {
     Cross,
 }
 
-/// A picture that is being drawn. Class names are those of the style.
+/// A picture that is being drawn. Class names come from the style.
 #[derive(Debug)]
 pub(crate) struct Picture<'a> {
     title: &'a str,
@@ -55,7 +55,7 @@ pub(crate) struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
-    /// A picture with axes; `height` is that of the plot, in pixels.
+    /// Creates a picture with axes; `height` is the height of the plot, in pixels.
     pub(crate) fn new(title: &'a str, height: f64, x: Axis<'a>, y: Axis<'a>) -> Self {
         let [back, paths, front] = Default::default();
         let mut picture = Self { title, height, x, y, back, paths, front };
@@ -103,12 +103,12 @@ impl<'a> Picture<'a> {
         self.front.leaf("text", place, self.x.name);
     }
 
-    /// Place along x in the inner picture, NaN where there is none.
+    /// Returns the place along x in the inner picture, NaN if there is none.
     fn inner_x(&self, value: f64) -> f64 {
         self.x.scale.place(value).map_or(f64::NAN, |place| place * INNER_WIDTH)
     }
 
-    /// Place along y in pixels, NaN where there is none.
+    /// Returns the place along y in pixels, NaN if there is none.
     fn pixel_y(&self, value: f64) -> f64 {
         self.y.scale.place(value).map_or(f64::NAN, |place| TOP + self.height * (1.0 - place))
     }
@@ -191,7 +191,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// Writes beside a point: below and right of it, or above and left near the right edge.
+    /// Writes next to a point: below and right of it, or above and left near the right edge.
     pub(crate) fn label(&mut self, x: f64, y: f64, text: &str) {
         let (Some(x), y) = (self.x.scale.place(x), self.pixel_y(y)) else { return };
         if !y.is_finite() {
@@ -258,7 +258,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// Writes the picture, with the description of its numbers for those who do not see it.
+    /// Writes the picture, with a description of its numbers for readers who cannot see it.
     pub(crate) fn finish(self, html: &mut Html, description: &str) {
         let (title_id, description_id) = (html.new_id("title"), html.new_id("desc"));
         let height = short(TOP + self.height + BOTTOM);

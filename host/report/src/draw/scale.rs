@@ -2,9 +2,9 @@
 
 use crate::number::{percent, round, round_duration};
 
-/// Decades from which on a logarithmic axis has ticks at powers of ten alone.
+/// Number of decades above which a logarithmic axis has ticks at powers of ten alone.
 const DECADES_ALONE: f64 = 2.4;
-/// Largest number of decades of a logarithmic axis; what is below lies at its low end.
+/// Maximum number of decades of a logarithmic axis; lower values lie at its low end.
 const DECADES_MAX: i32 = 20;
 /// Range of an axis that fits its values. A wider one would end at 0 or infinity and have ticks without number; a value
 /// beyond it is drawn at its end.
@@ -12,7 +12,7 @@ const EXTREMES: [f64; 2] = [1e-290, 1e290];
 /// Labels that have room on the narrowest page.
 const LABELS_MAX: usize = 5;
 
-/// A tick.
+/// A tick of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tick {
     /// Its value.
@@ -39,7 +39,7 @@ enum Kind {
     Log,
 }
 
-/// How a tick's label shows its value.
+/// Formatter of a tick's value.
 pub(crate) type Label = fn(f64) -> String;
 
 impl Scale {
@@ -108,8 +108,8 @@ impl Scale {
         Self { kind: Kind::Linear, low: 0.0, high: high.max(f64::MIN_POSITIVE), ticks: Vec::new() }
     }
 
-    /// A scale of shares by how near they come to all: 0, 90 %, 99 %, 99.9 % are as far from each other, so that the
-    /// tail is seen. It ends where one of `count` is the rest.
+    /// Creates a scale of shares by their distance from all: 0, 90 %, 99 %, 99.9 % are equally spaced, to
+    /// show the tail. It ends where one of `count` is the rest.
     pub(crate) fn tail(count: u64) -> Self {
         let high = (count.max(2) as f64).log10().max(1.0) * 1.02;
         let shares = [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999_999, 0.999_999_9];
@@ -119,18 +119,18 @@ impl Scale {
         Self { kind: Kind::Linear, low: 0.0, high, ticks }
     }
 
-    /// Place of a value: 0 at the low end, 1 at the high one, and never outside; `None` for what is no number.
+    /// Returns the place of a value: 0 at the low end, 1 at the high one, and never outside; `None` for NaN.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         let part = match self.kind {
             Kind::Linear => (value - self.low) / (self.high - self.low),
-            // What is not above 0 lies at the low end.
+            // Values not above 0 lie at the low end.
             Kind::Log => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
         };
         (!value.is_nan() && !part.is_nan()).then(|| part.clamp(0.0, 1.0))
     }
 }
 
-/// How near a share comes to all, in powers of ten: 1 for 90 %, 2 for 99 %.
+/// Returns the distance of a share from all, in powers of ten: 1 for 90 %, 2 for 99 %.
 pub(crate) fn nines(share: f64) -> f64 {
     0.0 - (1.0 - share).log10()
 }
@@ -144,7 +144,7 @@ fn percent_of(share: f64) -> String {
     }
 }
 
-/// The least of 1, 2 and 5 times a power of ten that is no less than a step.
+/// Returns the smallest of 1, 2 and 5 times a power of ten that is no less than a step.
 fn round_step(least: f64) -> f64 {
     let least = if least.is_finite() && least > 1e-300 { least } else { 1.0 };
     let power = 10_f64.powf(least.log10().floor());
@@ -226,7 +226,7 @@ mod tests {
         assert!(Scale::from_zero(f64::MAX, 4, round).ticks.iter().all(|tick| tick.value.is_finite()));
     }
 
-    /// Any number, and often one at the ends of what a number can be.
+    /// Generates any number, and often one at the ends of the range.
     fn number() -> impl Strategy<Value = f64> {
         let extremes = vec![f64::MAX, f64::MIN, 1e308, 1e300, 1e-300, 1e-308, f64::MIN_POSITIVE, 5e-324, 0.0];
         prop_oneof![prop::num::f64::ANY, prop::sample::select(extremes)]

@@ -12,13 +12,13 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Number of the column of an instant; what is after the end is in the last.
+    /// Returns the number of an instant's column; instants after the end are in the last.
     pub(crate) fn column(self, instant_ns: u64) -> usize {
         let place = u128::from(instant_ns) * self.count as u128 / u128::from(self.end_ns.max(1));
         usize::try_from(place).unwrap_or(usize::MAX).min(self.count.saturating_sub(1))
     }
 
-    /// Where a column begins, in ns.
+    /// Returns the begin of a column, in ns.
     pub(crate) fn start_ns(self, column: usize) -> f64 {
         self.end_ns as f64 * column as f64 / self.count as f64
     }

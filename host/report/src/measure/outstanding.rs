@@ -7,12 +7,12 @@ use crate::measure::columns::Cut;
 pub(crate) struct Depth {
     /// Their mean over time.
     pub(crate) mean: f64,
-    /// The most at an instant.
+    /// Maximum at an instant.
     pub(crate) most: u64,
 }
 
-/// The outstanding samples in each column, from the instants at which samples begin and end, in any order. One that
-/// never ends is outstanding up to the end.
+/// Returns the outstanding samples in each column, from the instants at which samples begin and end, in any
+/// order. One that never ends is outstanding up to the end.
 pub(crate) fn outstanding(mut begins_ns: Vec<u64>, mut ends_ns: Vec<u64>, cut: Cut) -> Vec<Depth> {
     begins_ns.sort_unstable();
     ends_ns.sort_unstable();

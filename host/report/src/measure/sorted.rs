@@ -2,7 +2,7 @@
 
 use crate::draw::scale::nines;
 
-/// Largest number of points of a curve.
+/// Maximum number of points of a curve.
 const POINTS_MAX: usize = 400;
 
 /// Sorted latencies in ns.
@@ -18,12 +18,12 @@ impl Sorted {
         Self { sorted_ns: latencies_ns }
     }
 
-    /// Their number.
+    /// Returns the number of latencies.
     pub(crate) fn count(&self) -> u64 {
         self.sorted_ns.len() as u64
     }
 
-    /// The least and the greatest; `None` if there is none.
+    /// Returns the smallest and the largest; `None` if there are no values.
     pub(crate) fn ends_ns(&self) -> Option<(u64, u64)> {
         Some((*self.sorted_ns.first()?, *self.sorted_ns.last()?))
     }

@@ -40,7 +40,7 @@ pub(crate) struct Distribution<'a> {
     pub(crate) curve: Vec<(f64, f64)>,
     /// Number of values.
     pub(crate) count: u64,
-    /// Least and greatest value, in ns.
+    /// Minimum and maximum value, in ns.
     pub(crate) ends_ns: (f64, f64),
     /// Percentiles: name, share, value in ns, and whether the mark has a label.
     pub(crate) percentiles: Vec<(&'a str, f64, f64, bool)>,
@@ -66,7 +66,7 @@ impl<'a> Distribution<'a> {
         }
     }
 
-    /// Tells if a bound or a floor is near enough to be drawn.
+    /// Returns whether a bound or a floor is near enough to be drawn.
     fn is_near(&self, value: f64) -> bool {
         let (least, most) = self.ends_ns;
         value > 0.0 && value < most.max(1.0) * FAR && value > least.max(1.0) / FAR

@@ -1,4 +1,4 @@
-//! How quiet the machine was.
+//! Shows how quiet the machine was.
 
 use proctor_results::{NoisePart, NoiseState};
 
@@ -16,13 +16,13 @@ const INTERVALS_MAX: usize = 60;
 /// A part of the time that was noisy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Noisy {
-    /// Its begin in ns.
+    /// Begin in ns.
     pub(crate) begin_ns: f64,
-    /// Its end in ns.
+    /// End in ns.
     pub(crate) end_ns: f64,
 }
 
-/// The noisy parts of the time; those that touch are one.
+/// Returns the noisy parts of the time; adjacent ones are merged.
 pub(crate) fn noisy(noise: &NoisePart) -> Vec<Noisy> {
     let mut parts: Vec<Noisy> = Vec::new();
     for interval in &noise.noisy_intervals {
@@ -35,7 +35,7 @@ pub(crate) fn noisy(noise: &NoisePart) -> Vec<Noisy> {
     parts
 }
 
-/// Writes what is known of the noise.
+/// Writes the known noise.
 pub(crate) fn write(html: &mut Html, facts: &Facts) {
     let Some(noise) = facts.test().and_then(|test| test.noise.as_ref()) else { return };
     let figures = facts.figures();

@@ -1,4 +1,4 @@
-//! Logs of the official LoadGen, where there is no result beside them.
+//! Shows logs of the official LoadGen, if there is no result next to them.
 
 use proctor_results::DetailLog;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// Writes the distribution that the log has, where there is no trace to draw it from, and its figures.
+/// Writes the distribution in the log, if there is no trace to draw it from, and its figures.
 pub(crate) fn figures(html: &mut Html, facts: &Facts) {
     let Some(log) = facts.log() else { return };
     if facts.samples.is_none()

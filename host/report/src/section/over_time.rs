@@ -26,17 +26,17 @@ use crate::{
 const HEIGHT: f64 = 260.0;
 /// Height of the plots below it.
 const LOW: f64 = 130.0;
-/// Largest number of columns over the whole time.
+/// Maximum number of columns over the whole time.
 const COLUMNS: usize = 240;
-/// Fewest columns of latencies.
+/// Minimum number of columns of latencies.
 const COLUMNS_MIN: usize = 24;
-/// Samples up to which each is drawn by itself.
+/// Maximum number of samples that are drawn individually.
 const SINGLE_MAX: usize = 500;
 /// Slowest samples that have a mark.
 const WORST: usize = 8;
 /// Events that a column should have, so that chance does not draw the picture.
 const PER_COLUMN: usize = 25;
-/// Largest number of columns of a rate.
+/// Maximum number of columns of a rate.
 const RATE_COLUMNS: usize = 120;
 /// Points of issue delays.
 const DELAYS_MAX: usize = 400;
@@ -71,7 +71,7 @@ impl Time<'_> {
         key.iter().copied().chain(noisy).collect()
     }
 
-    /// Answered samples by instant and latency. In Offline all begin together, and their ends tell them apart.
+    /// Returns answered samples by instant and latency. In Offline all begin together, so their ends are used.
     fn points(&self) -> impl Iterator<Item = (u64, u64)> + Clone {
         let is_offline = self.is_offline;
         self.samples.records.iter().filter_map(move |record| {

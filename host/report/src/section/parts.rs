@@ -2,7 +2,7 @@
 
 use crate::html::{Attributes, Html};
 
-/// A table that scrolls by itself where it is wider than the page.
+/// Writes a table that scrolls by itself if it is wider than the page.
 pub(crate) fn table(html: &mut Html, name: &str, head: &[&str], rows: impl FnOnce(&mut Html)) {
     let place: Attributes =
         &[("class", &"scroll"), ("role", &"group"), ("aria-label", &name), ("tabindex", &"0")];
@@ -28,7 +28,7 @@ pub(crate) fn row(html: &mut Html, name: &str, cells: impl FnOnce(&mut Html)) {
     html.text("\n");
 }
 
-/// A cell.
+/// Writes a cell.
 pub(crate) fn cell(html: &mut Html, content: impl FnOnce(&mut Html)) {
     html.within("td", &[], content);
 }
@@ -47,7 +47,7 @@ pub(crate) fn tile(html: &mut Html, name: &str, number: impl FnOnce(&mut Html)) 
     });
 }
 
-/// A paragraph.
+/// Writes a paragraph.
 pub(crate) fn paragraph(html: &mut Html, text: &str) {
     html.leaf("p", &[], text);
     html.text("\n");

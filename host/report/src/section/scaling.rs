@@ -21,7 +21,7 @@ const LOW: f64 = 90.0;
 /// Decisions in the table.
 const DECISIONS_MAX: usize = 200;
 
-/// Writes a course; `key` is where it lies in the file.
+/// Writes a course; `key` is its place in the file.
 pub(crate) fn write(html: &mut Html, course: &ScalingPart, figures: Figures, key: &str) {
     let knobs = |html: &mut Html, name: &str| {
         figures.show_in(html, &format!("{key}.{name}.batch_size"), Unit::Count);
@@ -64,7 +64,7 @@ fn pictures(html: &mut Html, course: &ScalingPart) {
     let end = course.lasted_ns as f64;
     let at = |instant_ns: u64| instant_ns.saturating_sub(course.begun_ns) as f64;
     let axis = || Axis { scale: Scale::time(end), name: "time since the start" };
-    // Where the whole course is kept the tails are those of its spans, else what the policy has seen.
+    // If the whole course is kept, the tails come from its spans, else from what the policy has seen.
     let served: Vec<(f64, f64, f64)> = if course.spans.is_empty() {
         let seen =
             course.decisions.iter().filter_map(|decision| Some((decision.at_ns, decision.seen.as_ref()?)));

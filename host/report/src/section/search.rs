@@ -1,4 +1,4 @@
-//! A search for the highest load: what was tried, and on which side of the bound it fell.
+//! Shows a search for the highest load: its trials, and on which side of the bound each fell.
 
 use proctor_results::{CurvePoint, FindMaxFile, SearchPart};
 
@@ -140,7 +140,7 @@ pub(crate) fn find_max(html: &mut Html, file: &FindMaxFile, figures: Figures) {
 fn curve(html: &mut Html, file: &FindMaxFile) {
     let mut points: Vec<_> = file.curve.iter().collect();
     points.sort_by(|a, b| a.load.total_cmp(&b.load));
-    // A load of which no query was answered has no latency.
+    // A load without any answered query has no latency.
     let of_points = |ns: fn(&CurvePoint) -> Option<u64>| -> Vec<_> {
         points.iter().filter_map(|point| Some((point.load, ns(point)? as f64))).collect()
     };

@@ -12,7 +12,7 @@ use crate::{
     section::parts::{cell, folded, paragraph, row, table},
 };
 
-/// Kind of the origin of what nobody has chosen.
+/// Kind of the origin of a default.
 const DEFAULT: &str = "default";
 
 /// Writes the settings.

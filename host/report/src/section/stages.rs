@@ -1,4 +1,4 @@
-//! Where the time of the slowest samples went, beside that of those in the middle.
+//! Shows where the time of the slowest samples went, compared with the middle ones.
 
 use proctor_results::{Batch, BatchStage, TraceSample};
 
@@ -27,7 +27,7 @@ const CLASSES: [&str; 3] = ["part-queue", "part-batch", "part-execute"];
 struct Course {
     latency_ns: u64,
     parts_ns: Vec<u64>,
-    /// Stages of the plugin, from the instant from which the latency counts.
+    /// Stages of the plugin, from the instant from which latency is measured.
     stages: Vec<(String, u64, u64)>,
 }
 
@@ -49,7 +49,7 @@ impl Course {
     }
 }
 
-/// The groups that are compared: the slowest and those in the middle, the slower first.
+/// Compared groups: the slowest and the middle samples, the slower first.
 struct Groups {
     /// Names of the parts.
     names: &'static [&'static str],
@@ -96,12 +96,12 @@ fn middle(mut courses: Vec<Course>) -> Vec<Course> {
     courses
 }
 
-/// Tells if there is anything to write.
+/// Returns whether there is anything to write.
 pub(crate) fn is_there(facts: &Facts) -> bool {
     Groups::of(facts).is_some_and(|groups| !groups.slowest.is_empty() && !groups.middle.is_empty())
 }
 
-/// Writes the picture, and where the difference comes from.
+/// Writes the picture, and the source of the difference.
 pub(crate) fn write(html: &mut Html, facts: &Facts) {
     let Some(groups) = Groups::of(facts) else { return };
     let (slowest, middle) = (means(&groups.slowest), means(&groups.middle));
@@ -186,7 +186,7 @@ fn draw(html: &mut Html, groups: &Groups) {
         });
         picture.rectangles(CLASSES[if groups.names.len() == 2 { part * 2 } else { part }], rectangles);
     }
-    // Stages that follow each other are told apart by two shades in turn.
+    // Two alternating shades distinguish successive stages.
     for (turn, class) in ["part-stage", "part-stage-other"].into_iter().enumerate() {
         let stages = tops.iter().flat_map(|(courses, top)| {
             courses.iter().enumerate().flat_map(move |(number, course)| {

@@ -44,7 +44,7 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
     let figures = facts.figures();
     const PREFIX: &str = "performance_run.figures.tokens";
     html.within("dl", &[("class", &"tiles")], |html| {
-        // Samples that are left out are shown if there are any.
+        // Left-out samples are shown if there are any.
         let is_any = |count: Option<u64>| count.is_some_and(|count| count > 0);
         for (name, key, is_shown) in [
             ("tokens", "token_count", tokens.token_count.is_some()),

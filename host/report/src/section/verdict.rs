@@ -1,4 +1,4 @@
-//! The verdict, and what it rests on.
+//! Shows the verdict and its grounds.
 
 use proctor_results::{DeviationPart, Ending, RunKind, Status};
 
@@ -230,7 +230,7 @@ pub(crate) fn rules(html: &mut Html, facts: &Facts) {
     });
 }
 
-/// Writes the several performance runs of a result, where there are several.
+/// Writes the several performance runs of a result, if there are several.
 pub(crate) fn several(html: &mut Html, facts: &Facts) {
     let Some(result) = facts.result() else { return };
     paragraph(
