@@ -31,9 +31,9 @@ pub struct Batch {
     pub instance: u32,
     /// Number of samples.
     pub sample_count: u64,
-    /// Instant from which the latency of the sample counts.
+    /// Instant from which the latency of the sample is measured.
     pub scheduled_ns: u64,
-    /// Instant from which the instance was free; `None` of its first batch.
+    /// Instant from which the instance was free; `None` for its first batch.
     pub free_ns: Option<u64>,
     /// Instant at which the instance got the batch.
     pub started_ns: u64,
@@ -46,11 +46,11 @@ pub struct Batch {
 /// A stage of the plugin's work on a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct BatchStage {
-    /// Its name.
+    /// Name of the stage.
     pub name: String,
     /// Its start, in ns from the start of issuing.
     pub start_ns: u64,
-    /// Its end, likewise.
+    /// End, in ns from the start of issuing.
     pub end_ns: u64,
 }
 
@@ -65,7 +65,7 @@ impl Batches {
         Ok(batches)
     }
 
-    /// Checks that the batches are those of a test, and of its samples where these are given.
+    /// Checks that the batches belong to a test, and to its samples if these are given.
     ///
     /// # Errors
     /// [`ResultsError::Malformed`] if they are of another run.
@@ -120,7 +120,7 @@ impl Batches {
         })
     }
 
-    /// The first thing that a test tells otherwise, as the end of a sentence about the file.
+    /// Returns the first difference from a test, as the end of a sentence about the file.
     fn other_run(&self, test: &TestPart, samples: Option<&Samples>) -> Option<String> {
         let issued = test.issued_sample_count;
         let count = test.scheduler.as_ref().map(|scheduler| scheduler.batch_count);
@@ -137,7 +137,7 @@ impl Batches {
         let busy = test.scheduler.as_ref().filter(|_| test.scaling.is_none());
         let instance_count =
             busy.map(|scheduler| scheduler.instance_busy_ns.len()).filter(|count| *count > 0);
-        // A cut file of samples tells nothing of those that it lacks, and is named for itself.
+        // A cut file of samples says nothing about missing ones, and is reported separately.
         let samples = samples.filter(|samples| samples.issued().count() as u64 == issued);
         self.all().find_map(|batch| {
             let Batch { sequence, sample_count, scheduled_ns, completed_ns, .. } = *batch;
@@ -196,7 +196,7 @@ impl Batch {
         self.completed_ns.saturating_sub(self.started_ns.max(self.scheduled_ns))
     }
 
-    /// Instant at which there were a sample and a free instance, at the latest that of the start.
+    /// Returns the instant at which there were a sample and a free instance, at the latest the start.
     fn ready_ns(&self) -> u64 {
         self.free_ns.unwrap_or(0).min(self.started_ns).max(self.scheduled_ns)
     }

@@ -24,7 +24,7 @@ const MARK: &str = ":::MLLOG ";
 const FIRST_KEY: &str = "loadgen_version";
 /// Beginnings of the keys that a test has once.
 const ONCE: [&str; 6] = ["result_", "early_stopping", "effective_", "requested_", "qsl_", "sut_name"];
-/// Key of the one of these figures in which LoadGen divides 0 by 0 where a test has one query.
+/// Key of the figure in which LoadGen divides 0 by 0 if a test has one query.
 const SCHEDULED_RATE: &str = "result_scheduled_samples_per_sec";
 /// Keys of the figures that a result is read from.
 const METRICS: [&str; 10] = [
@@ -143,7 +143,7 @@ impl DetailLog {
         };
         let mut first_values = HashMap::new();
         for (key, value) in &self.entries {
-            // Some tests have no rate, for which LoadGen writes -nan, and this one with quotation marks.
+            // Some tests have no rate; LoadGen writes -nan for it, and this one with quotation marks.
             let is_no_rate = || {
                 let text = value.as_str().and_then(|text| text.parse::<f64>().ok());
                 key == SCHEDULED_RATE && text.is_some_and(|rate| !rate.is_finite())
@@ -177,19 +177,19 @@ impl DetailLog {
         self.value("effective_scenario").or_else(|| self.value("requested_scenario"))?.as_str()
     }
 
-    /// The scenario; `None` if the log has none that is known.
+    /// Returns the scenario; `None` if the log has no known one.
     pub(crate) fn known_scenario(&self) -> Option<Scenario> {
         self.scenario()?.parse().ok()
     }
 
-    /// Tells if the run is VALID; `None` if the log does not come to that.
+    /// Returns whether the run is VALID; `None` if the log does not come to that.
     #[must_use]
     pub fn is_valid(&self) -> Option<bool> {
         Some(self.value("result_validity")?.as_str()? == "VALID")
     }
 
-    /// Latencies of the queries, if the log has them. Their number is that of the latencies: in scenarios other than
-    /// MultiStream these are of samples.
+    /// Returns the latencies of the queries, if the log has them. Their number is the number of latencies: in
+    /// scenarios other than MultiStream these are of samples.
     #[must_use]
     pub fn query_latency(&self) -> Option<LatencyPart> {
         let scenario = self.known_scenario()?;
@@ -216,15 +216,15 @@ impl DetailLog {
         })
     }
 
-    /// Tells if the early-stopping estimates are of the time to the first token, as in token runs of SingleStream.
+    /// Returns whether early-stopping estimates are of the time to the first token (SingleStream token runs).
     fn estimates_first_tokens(&self) -> bool {
         self.known_scenario() == Some(Scenario::SingleStream)
             && self.value("result_first_token_mean_latency_ns").is_some()
     }
 }
 
-/// Tells if a key is of a metric, or of a latency that is shown beside it. LoadGen writes a negative time to the first
-/// token where a sample had none.
+/// Returns whether a key is of a metric, or of a latency that is shown with it. LoadGen writes a negative
+/// time to the first token if a sample had none.
 fn is_figure(key: &str) -> bool {
     let is_latency =
         key.starts_with("result_") && key.ends_with("latency_ns") && !key.starts_with("result_first_token_");
@@ -315,7 +315,7 @@ mod tests {
                 && scheduled("-1").is_err()
                 && scheduled("\"1\"").is_err()
         );
-        // LoadGen divides 0 by 0 where there is one query, in a figure that is no metric.
+        // For one query LoadGen divides 0 by 0, in a figure that is not a metric.
         let log = read(&[("a", "1"), ("result_qps_with_loadgen_overhead", "-nan")]).unwrap();
         assert_eq!((log.damaged_count, log.not_finite.len(), log.entries.len()), (0, 1, 1));
     }
@@ -372,7 +372,7 @@ mod tests {
             read(&values).unwrap().query_latency().map(|it| (it.count, it.min_ns, it.p50_ns, it.p99_ns))
         };
         assert_eq!(of("MultiStream", true), Some((842, 7, 7, 7)));
-        // A LoadGen that has none of the queries.
+        // A LoadGen without query latencies.
         assert_eq!(of("MultiStream", false), None);
         assert_eq!(of("Offline", false), Some((842 * 8, 5, 5, 5)));
         assert_eq!(of("Elsewhere", false), None);

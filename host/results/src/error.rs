@@ -2,7 +2,7 @@
 
 use std::{error::Error, io, path::PathBuf};
 
-/// Why something that a run has left cannot be read.
+/// Reason why a file of a run cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
     /// A file cannot be read.
@@ -10,7 +10,7 @@ pub enum ResultsError {
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the system.
         source: io::Error,
     },
     /// The folder has nothing that a run leaves.
@@ -32,7 +32,7 @@ pub enum ResultsError {
         /// The folder.
         path: PathBuf,
     },
-    /// The file is none of its kind.
+    /// The file is not of its kind.
     #[error("{} {fault}", path.display())]
     Malformed {
         /// The file.
@@ -57,11 +57,11 @@ pub enum ResultsError {
         path: PathBuf,
         /// Name of the value in the summary log.
         name: String,
-        /// Its value there.
+        /// Value in the summary log.
         summary: String,
         /// Key of the value in the detail log.
         key: String,
-        /// Its value there.
+        /// Value in the detail log.
         detail: String,
     },
     /// The result is of another version.
@@ -69,7 +69,7 @@ pub enum ResultsError {
     Version {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// Version of the file.
         version: u64,
         /// The version that is known.
         known: u64,
@@ -79,7 +79,7 @@ pub enum ResultsError {
     NoPerformanceRun {
         /// The folder.
         path: PathBuf,
-        /// How this is known.
+        /// Evidence for this.
         why: &'static str,
     },
 }

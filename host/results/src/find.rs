@@ -12,8 +12,8 @@ use crate::{
     run::{ACCURACY, PROBES, RESULT, is_partial},
 };
 
-/// Finds the run folders below a folder, and the folder itself if it is one, by name. A run may lie in the folder of
-/// another one; the parts of a run are none of their own.
+/// Finds the run folders below a folder, and the folder itself if it is one, by name. A run may lie in the
+/// folder of another one; parts of a run do not count as runs.
 ///
 /// # Errors
 /// [`ResultsError::Read`] if a folder cannot be listed.
@@ -41,13 +41,13 @@ fn look(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), ResultsError> {
     Ok(())
 }
 
-/// Tells if a folder is of a run.
+/// Returns whether a folder is of a run.
 fn is_run(folder: &Path) -> bool {
     is_partial(folder) || [RESULT, DETAIL_LOG].iter().any(|name| folder.join(name).is_file())
 }
 
-/// Tells if a folder is a part of the run that it lies in: that of a test, which has no result of its own, or a full
-/// run of a search.
+/// Returns whether a folder is a part of the run that it lies in: a test's folder, which has no result of its
+/// own, or a full run of a search.
 fn is_part(run: &Path, folder: &DirEntry) -> bool {
     let (name, path) = (folder.file_name(), folder.path());
     let name = name.to_string_lossy();

@@ -31,8 +31,8 @@
 //! ```
 //!
 //! # Limits
-//! Official LoadGen logs of version 4 and later are read, whose detail log has lines of JSON. They have no samples
-//! except those of the trace.
+//! Official LoadGen logs of version 4 and later are read, whose detail log has lines of JSON. They have no
+//! samples except the trace's.
 
 #![forbid(unsafe_code)]
 

@@ -64,7 +64,7 @@ impl LoadGenLogs {
         name?.parse().ok()
     }
 
-    /// The first thing that the logs tell differently.
+    /// Returns the first contradiction between the logs.
     fn contradiction(&self) -> Option<Contradiction> {
         let (detail, summary) = (self.detail.as_ref()?, self.summary.as_ref()?);
         pairs(detail).into_iter().find_map(|pair| {

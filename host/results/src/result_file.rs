@@ -26,7 +26,7 @@ pub struct ResultFile {
     /// The program that wrote it.
     #[serde(default)]
     pub program: Program,
-    /// When it was made; not in virtual time.
+    /// Instant at which it was made; not in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at_utc: Option<String>,
     /// The verdict.
@@ -49,7 +49,7 @@ pub struct ResultFile {
     /// True if the calls were recorded, which makes each of them longer.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub recorded: bool,
-    /// The arrival process, if it is not that of the rules.
+    /// Arrival process, if it differs from the rules'.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<ArrivalsPart>,
     /// Rules of the round that the run does not keep.
@@ -58,7 +58,7 @@ pub struct ResultFile {
     /// The metric of the scenario; `None` if none was measured, the run was too short for it, or it is withheld.
     #[serde(default, deserialize_with = "measured")]
     pub metric: Option<MetricPart>,
-    /// The figure without the correction that is in the metric, where there is one.
+    /// Figure without the correction in the metric, if there is one.
     #[serde(default, deserialize_with = "measured", skip_serializing_if = "Option::is_none")]
     pub metric_plain: Option<MetricPart>,
     /// The metric by the text of the round, where its result checker has another one.
@@ -78,12 +78,12 @@ pub struct ResultFile {
     pub harness_floor: Option<FloorPart>,
     /// The benchmark.
     pub benchmark: BenchmarkPart,
-    /// The plugin.
+    /// Plugin of the run.
     pub plugin: PluginPart,
-    /// Seeds by name.
+    /// Seeds of the run, by name.
     #[serde(default)]
     pub seeds: BTreeMap<String, u64>,
-    /// The machine.
+    /// Machine of the run.
     pub machine: MachinePart,
     /// Settings by key.
     #[serde(default)]
@@ -99,12 +99,12 @@ pub struct ResultFile {
 pub struct Program {
     /// Name of the project.
     pub name: String,
-    /// Its version.
+    /// Version of the program.
     pub version: String,
 }
 
 impl Program {
-    /// This program.
+    /// Describes this program.
     #[must_use]
     pub fn this() -> Self {
         Self { name: "proctor".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
@@ -126,7 +126,7 @@ fn measured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MetricP
 /// An arrival process that is not that of the rules.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct ArrivalsPart {
-    /// Its name.
+    /// Name of the arrival process.
     pub process: String,
     /// Its settings.
     #[serde(default, deserialize_with = "or_default")]
@@ -205,12 +205,12 @@ impl ResultFile {
     }
 }
 
-/// A metric.
+/// A metric of a run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct MetricPart {
     /// Its name.
     pub name: String,
-    /// Its value. A run has NaN, and the file null, where it was too short for it.
+    /// Value of the metric. A run has NaN, and the file null, if it was too short for it.
     pub value: f64,
     /// Unit of the value.
     pub unit: String,
@@ -226,15 +226,15 @@ pub struct AccuracyPart {
     /// Samples answered rightly, where the value is a share of samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correct_count: Option<u64>,
-    /// Samples that were judged.
+    /// Number of samples that were judged.
     pub judged_count: Option<u64>,
-    /// Samples of the data set.
+    /// Number of samples of the data set.
     pub sample_count: Option<u64>,
-    /// Least value that passes.
+    /// Minimum value that passes.
     pub target: f64,
     /// True if it does.
     pub passed: bool,
-    /// Why not.
+    /// Reasons why it did not pass.
     #[serde(default)]
     pub reasons: Vec<String>,
     /// The line of the reference's script.
@@ -282,7 +282,7 @@ pub struct ResponseDefectPart {
 pub struct SettingPart {
     /// Its value.
     pub value: Value,
-    /// Where the value comes from.
+    /// Origin of the value.
     pub origin: Origin,
     /// The values that it replaced, the nearest first; `None` where they are not told.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
@@ -372,7 +372,7 @@ impl ResultFile {
 }
 
 impl AccuracyPart {
-    /// A pass beside what rules it out.
+    /// Returns a pass together with the entry that rules it out.
     fn contradiction(&self) -> Option<[String; 2]> {
         let Self { value, target, passed, reasons, .. } = self;
         if !passed {

@@ -42,18 +42,18 @@ const LOCK: &str = "running.lock";
 /// A folder that a run has left.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// The folder.
+    /// Folder of the run.
     pub folder: PathBuf,
-    /// Kind of the folder, with what is only there in one of this kind.
+    /// Kind of the folder, with its specific contents.
     pub kind: RunKind,
 }
 
 /// Numbers of samples that differ. Shown as the end of a sentence about the file of samples, behind "has".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtherSampleCount {
-    /// Samples in the file.
+    /// Number of samples in the file.
     pub found: u64,
-    /// Samples that the result says were issued.
+    /// Number of samples that were issued according to the result.
     pub issued: u64,
 }
 
@@ -78,23 +78,23 @@ pub enum RunKind {
 /// The result of a whole run.
 #[derive(Debug, Clone)]
 pub struct WholeRun {
-    /// As far as readers need it.
+    /// Parts that readers need.
     pub result: ResultFile,
-    /// As it is.
+    /// Whole content of the file.
     pub json: Value,
 }
 
-/// Why a run ended early, in the words of its report.
+/// Reason why a run ended early, in the words of its report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// The plugin crashed.
+    /// The plugin crashed, with the report.
     Crash(String),
     /// An error.
     Error(String),
 }
 
 impl Run {
-    /// Opens a folder.
+    /// Opens a run folder.
     ///
     /// # Errors
     /// [`ResultsError::NoRun`], [`ResultsError::NoDetailLog`], or a file of it that cannot be read.
@@ -110,7 +110,7 @@ impl Run {
             let (result, json) = ResultFile::read(&folder.join(RESULT))?;
             RunKind::Whole(Box::new(WholeRun { result, json }))
         } else if is_partial(&folder) || ((has(CRASH) || has(ERROR)) && (has(LOCK) || !has(DETAIL_LOG))) {
-            // Logs that others have made may lie beside a text of any name.
+            // Logs of other programs may lie next to a text of any name.
             RunKind::Partial(ending(&folder))
         } else if has(DETAIL_LOG)
             && let Some(log) = LoadGenLogs::read(&folder)?.detail
@@ -148,8 +148,8 @@ impl Run {
         folder_name(&self.folder)
     }
 
-    /// Tells if the run may go on: its process holds the lock of the folder, or nobody can say, as where the file
-    /// system has no locks.
+    /// Returns whether the run may go on: its process holds the lock of the folder, or this is unknown, such
+    /// as on a file system without locks.
     #[must_use]
     pub fn may_go_on(&self) -> bool {
         match open_regular(&self.folder.join(LOCK)) {
@@ -158,7 +158,7 @@ impl Run {
         }
     }
 
-    /// Tells if the folder is of a search that was interrupted, and can be resumed.
+    /// Returns whether the folder is of a search that was interrupted, and can be resumed.
     #[must_use]
     pub fn can_be_resumed(&self) -> bool {
         matches!(self.kind, RunKind::Partial(_)) && self.folder.join(PROBES).is_file()
@@ -184,7 +184,7 @@ impl Run {
         Ok(self.folder.join(format!("run_{}", place + 1)))
     }
 
-    /// Reads the samples of the performance run. Those of a whole run make the figures of its result.
+    /// Reads the samples of the performance run. The samples of a whole run make the figures of its result.
     ///
     /// # Errors
     /// [`ResultsError::NoPerformanceRun`], or the file cannot be read, or is of another run.
@@ -204,12 +204,12 @@ impl Run {
         }
     }
 
-    /// Reads the samples as [`samples`](Self::samples) does, and takes those of a whole run only if none is lacking. A
-    /// run that was killed has what it came to.
+    /// Reads the samples as [`samples`](Self::samples) does, and takes those of a whole run only if none is
+    /// lacking. A killed run has its samples so far.
     ///
     /// # Errors
-    /// As [`samples`](Self::samples), or the file of a whole run has a torn end or another number of samples than its
-    /// result.
+    /// Errors of [`samples`](Self::samples), or if the file of a whole run has a torn end or another number
+    /// of samples than its result.
     pub fn all_samples(&self) -> Result<Samples, ResultsError> {
         let samples = self.samples()?;
         match self.lack(&samples) {
@@ -220,7 +220,7 @@ impl Run {
         }
     }
 
-    /// Says what is lacking of the samples of a whole run, as the end of a sentence about their file.
+    /// Returns what the samples of a whole run lack, as the end of a sentence about their file.
     fn lack(&self, samples: &Samples) -> Option<String> {
         self.result()?;
         if let Some(other) = self.other_sample_count(samples) {
@@ -230,8 +230,8 @@ impl Run {
         (torn_bytes > 0).then(|| format!("has a torn end: the last {torn_bytes} bytes are no whole sample"))
     }
 
-    /// Number of errors in the detail logs of the run: 0 where there is no log. The result checkers take no run with
-    /// one, whatever its verdict is.
+    /// Returns the number of errors in the detail logs of the run: 0 if there is no log. The result checkers
+    /// take no run with an error, regardless of its verdict.
     #[must_use]
     pub fn error_count(&self) -> u64 {
         match &self.kind {
@@ -254,8 +254,8 @@ impl Run {
         (found != issued).then_some(OtherSampleCount { found, issued })
     }
 
-    /// Reads the trace of the performance run; `None` if there is none. The accuracy phases that a result has beside it
-    /// are left out, which come first in the file.
+    /// Reads the trace of the performance run; `None` if there is no trace. Leaves out accuracy phases of the
+    /// same test, which come first in the file.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -263,7 +263,7 @@ impl Run {
         let test = self.result().and_then(|result| result.performance_run.as_ref());
         let first = test.and_then(|test| {
             let phases = test.accuracy_phases.as_ref()?;
-            // Where the test ended in one of them, its numbers may have gaps.
+            // If the test ended in one of them, its numbers may have gaps.
             Some(if test.issued_sample_count == 0 { u64::MAX } else { phases.issued_sample_count })
         });
         self.performance_file(TRACE).map(|path| Trace::read_from(&path, first.unwrap_or(0))).transpose()
@@ -289,7 +289,7 @@ impl Run {
     }
 }
 
-/// Tells if a folder is of a run that is not whole: it has the suffix, and something that only a run leaves.
+/// Returns whether a folder is of a run that is not whole: it has the suffix, and something that only a run leaves.
 pub(crate) fn is_partial(folder: &Path) -> bool {
     folder_name(folder).ends_with(PARTIAL)
         && [LOCK, SAMPLES, DETAIL_LOG, CRASH, ERROR, PROBES].iter().any(|name| folder.join(name).is_file())
@@ -297,7 +297,7 @@ pub(crate) fn is_partial(folder: &Path) -> bool {
 
 /// Name of a folder, `run` for one without a name.
 pub(crate) fn folder_name(folder: &Path) -> String {
-    // As an absolute path, so that neither a separator at the end nor `.` hides the name.
+    // Use an absolute path, so that neither a separator at the end nor `.` hides the name.
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     absolute.file_name().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into_owned())
 }

@@ -17,7 +17,7 @@ use crate::{
 const RECORD_BYTES: usize = 16;
 /// Records that are read at once.
 const CHUNK_RECORDS: usize = 1 << 16;
-/// Records by which a file may be longer than its result says, so that one that is not of it is still counted.
+/// Maximum number of surplus records that are still counted in a file that is longer than its result says.
 const SPARE_RECORDS: u64 = 1 << 16;
 
 /// The samples of a performance run, in the order of issue.
@@ -25,7 +25,7 @@ const SPARE_RECORDS: u64 = 1 << 16;
 pub struct Samples {
     /// Their records.
     pub records: Vec<SampleRecord>,
-    /// Bytes behind the last whole record: what a crash has torn.
+    /// Number of bytes behind the last whole record, torn by a crash.
     pub torn_bytes: u64,
 }
 
@@ -38,7 +38,7 @@ impl Samples {
         Self::read_at_most(path, u64::MAX)
     }
 
-    /// Reads the samples of a test, and holds them against its figures. A file with another number of samples is read:
+    /// Reads the samples of a test, and checks them against its figures. A file with another number of samples is read:
     /// it may have been cut. `issuer_count` is the number of issuing threads, each of which may leave places empty.
     ///
     /// # Errors
@@ -107,8 +107,8 @@ impl Samples {
         self.records.iter().filter(|record| record.is_failed()).count()
     }
 
-    /// The first figure of a test that its samples do not make, as the end of a sentence about their file. Nothing is
-    /// said of a file with another number of samples, and of figures that leave out samples for want of tokens.
+    /// Returns the first figure of a test that contradicts its samples, as the end of a sentence about their file.
+    /// Skips a file with another number of samples, and figures that leave out samples for want of tokens.
     fn other_figure(&self, test: &TestPart) -> Option<String> {
         if self.issued().count() as u64 != test.issued_sample_count {
             return None;
@@ -169,7 +169,7 @@ impl Samples {
     }
 }
 
-/// The first figure that latencies do not make: its key, its value, and that of the latencies, whose order is lost.
+/// Returns the first figure (key, value) that the latencies contradict, and their value. Reorders `latencies`.
 fn differing(part: &LatencyPart, latencies: &mut [u64]) -> Option<(&'static str, u64, u64)> {
     let count = latencies.len() as u64;
     let sum: u128 = latencies.iter().map(|latency| u128::from(*latency)).sum();
@@ -289,12 +289,12 @@ mod tests {
             let error = read(&samples).unwrap_err();
             assert!(error.contains(figure) && error.contains(&file.path().display().to_string()), "{error}");
         }
-        // The same samples, so that their figures are the same, and those of queries are not.
+        // The same samples, so their figures are equal, but the figures of queries are not.
         let mut other_queries = own.clone();
         other_queries.records.sort_by_key(|record| record.latency_ns);
         let error = read(&other_queries).unwrap_err();
         assert!(error.contains("has query_latency."), "{error}");
-        // Samples that are marked as failed, where the result says that none is.
+        // Samples marked as failed, if the result says that none is.
         let counted =
             TestPart { failed_sample_count: Some(0), missing_sample_count: Some(0), ..test.clone() };
         let fault = |latency_ns| with(7, latency_ns).other_figure(&counted).unwrap();

@@ -1,9 +1,9 @@
 //! The form of `result.json`, a file for each part. What each key means is in docs/run-folder.md.
 //!
-//! A run fills these types, and every reader takes them. The order of fields is that of the keys in the file. A key
-//! that is added has a default, so that results of earlier versions are read; where no reader needs it, a value of
-//! another form reads as the default, too ([`or_default`]). A key that is removed or changes its meaning raises the
-//! version of the file.
+//! A run fills these types, and every reader takes them. Fields are in the order of the keys in the file. A
+//! new key has a default, so that results of earlier versions are read; if no reader needs it, a value of
+//! another form reads as the default, too ([`or_default`]). A key that is removed or changes its meaning
+//! raises the version of the file.
 
 pub(crate) mod benchmark;
 pub(crate) mod energy;
@@ -35,7 +35,7 @@ fn nan() -> f64 {
     f64::NAN
 }
 
-/// Reads a number, and NaN in the place of null, by which JSON has a number that is not finite.
+/// Reads a number, and NaN in the place of null, which JSON uses for a number that is not finite.
 fn or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }

@@ -18,13 +18,13 @@ use crate::{
 
 /// Result of a search.
 const FIND_MAX: &str = "find_max.json";
-/// Result of scaling.
+/// File with a result of scaling.
 const SCALE: &str = "scale.json";
 
 /// A folder of several runs that serve one question.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// The folder.
+    /// Folder of the series.
     pub folder: PathBuf,
     /// Its kind, with its answer.
     pub kind: SeriesKind,
@@ -41,15 +41,15 @@ pub enum SeriesKind {
     Scale(Box<ScaleFile>),
 }
 
-/// `find_max.json`.
+/// Content of `find_max.json`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct FindMaxFile {
     /// The load that was found.
     pub load: Option<f64>,
-    /// Share of samples that may fail; above 0, what was found need not be VALID.
+    /// Share of samples that may fail; above 0, the found load need not be VALID.
     #[serde(default)]
     pub max_error_share: f64,
-    /// Its unit.
+    /// Unit of the load.
     pub unit: String,
     /// The answer in words.
     pub summary: String,
@@ -62,7 +62,7 @@ pub struct FindMaxFile {
     /// The full runs.
     #[serde(default)]
     pub full_runs: Vec<FullRun>,
-    /// Where it was found.
+    /// Place of the search.
     #[serde(flatten)]
     pub provenance: Provenance,
 }
@@ -74,9 +74,9 @@ pub struct CurvePoint {
     pub kind: String,
     /// The load.
     pub load: f64,
-    /// Median latency in ns; none where no query was answered.
+    /// Median latency in ns; `None` if no query was answered.
     pub p50_ns: Option<u64>,
-    /// 99th percentile in ns; none where no query was answered.
+    /// 99th percentile in ns; `None` if no query was answered.
     pub p99_ns: Option<u64>,
     /// Side of the bound, such as `under`.
     pub side: Option<String>,
@@ -85,29 +85,29 @@ pub struct CurvePoint {
 /// A full run of a search.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct FullRun {
-    /// Its folder, within that of the search.
+    /// Its folder, within the search's folder.
     pub folder: String,
     /// The load.
     pub load: f64,
     /// True if it was VALID.
     pub valid: bool,
-    /// True if it met the constraints of the search, where the file says so.
+    /// True if it met the constraints of the search, if the file says so.
     #[serde(default)]
     pub met: Option<bool>,
-    /// Why not.
+    /// Reasons why it is not VALID.
     #[serde(default)]
     pub reasons: Vec<String>,
 }
 
-/// `scale.json`.
+/// Content of `scale.json`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ScaleFile {
     /// A course for each policy.
     pub courses: Vec<ScalingPart>,
-    /// Why no setting counts, in words.
+    /// Reasons why no setting counts, in words.
     #[serde(default)]
     pub objections: Vec<String>,
-    /// Where it was measured.
+    /// Place of the measurement.
     #[serde(flatten)]
     pub provenance: Provenance,
 }

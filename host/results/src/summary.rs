@@ -10,12 +10,12 @@ use crate::{
     schema::latency::LatencyPart,
 };
 
-/// A run in one row: what it was of, and what came of it.
+/// A run in one row: its subject, and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunSummary {
-    /// The folder.
+    /// Folder of the run.
     pub folder: PathBuf,
-    /// Its outcome.
+    /// Outcome of the run.
     pub outcome: RunOutcome,
     /// Id of the benchmark.
     pub benchmark: Option<String>,
@@ -25,7 +25,7 @@ pub struct RunSummary {
     pub plugin: Option<String>,
     /// Precision that it computed in.
     pub precision: Option<String>,
-    /// When the run was finished; not in virtual time.
+    /// Instant at which the run was finished; not in virtual time.
     pub finished_at_utc: Option<String>,
     /// True if it is of official length.
     pub official_length: Option<bool>,
@@ -239,7 +239,7 @@ mod tests {
                 "VALID (virtual time)",
                 &["virtual-time"],
             ),
-            // As earlier versions wrote it.
+            // As in earlier versions.
             (json!({"virtual_time": true}), "VALID (virtual time)", &["virtual-time"]),
             (json!({"recorded": true, "official_length": false}), "VALID (short, deviates)", &["recorded"]),
             (json!({"arrivals": {"process": "gamma", "parameters": {}}}), "VALID (deviates)", &["arrivals"]),

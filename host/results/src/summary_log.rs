@@ -13,12 +13,12 @@ const TITLE: &str = "MLPerf Results Summary";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SummaryLog {
     entries: Vec<(String, String)>,
-    /// Number of errors that its last line tells of.
+    /// Number of errors that its last line states.
     pub error_count: u64,
 }
 
 impl SummaryLog {
-    /// Reads a log; `None` if there is none. The log of a test without a performance part has no entry.
+    /// Reads a log; `None` if there is no log. The log of a test without a performance part has no entry.
     ///
     /// # Errors
     /// [`ResultsError::Read`], or [`ResultsError::Malformed`] if it is another kind of file, or of several tests.

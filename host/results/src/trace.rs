@@ -17,9 +17,9 @@ pub struct TraceSample {
     pub sequence: u64,
     /// Index of the sample in the library.
     pub index: u64,
-    /// Instant from which the latency counts, in ns on the clock of the trace.
+    /// Instant from which latency is measured, in ns on the clock of the trace.
     pub scheduled_ns: u64,
-    /// Time from there to its issue, in ns, where it is known.
+    /// Time from there to its issue, in ns, if known.
     pub issue_delay_ns: Option<u64>,
     /// Latency in ns.
     pub latency_ns: u64,
@@ -30,16 +30,16 @@ pub struct TraceSample {
 pub struct IssueCall {
     /// Instant of the call, in ns on the clock of the trace.
     pub start_ns: u64,
-    /// Its length in ns.
+    /// Length of the call in ns.
     pub length_ns: u64,
     /// Number of samples.
     pub sample_count: u64,
 }
 
-/// A trace.
+/// A trace of a test.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// Its samples, in the order of the file. Where logs without a result have several phases, those of all.
+    /// Its samples, in the order of the file. If logs without a result have several phases, the samples of all.
     pub samples: Vec<TraceSample>,
     /// Its issue calls, in the order of the file.
     pub calls: Vec<IssueCall>,
@@ -77,8 +77,8 @@ impl Trace {
         Self::read_from(path, 0)
     }
 
-    /// As [`read`](Self::read), from the phase on that begins with this sample, whose number is 0 then. The phases
-    /// before it come first in the file.
+    /// Does the same as [`read`](Self::read), starting with the phase that begins with this sample, whose
+    /// number is 0 then. The phases before it come first in the file.
     pub(crate) fn read_from(path: &Path, first: u64) -> Result<Self, ResultsError> {
         let unreadable = |source| ResultsError::Read { path: path.to_owned(), source };
         let mut reader = BufReader::new(open_regular(path).map_err(unreadable)?);

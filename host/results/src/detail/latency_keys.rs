@@ -2,8 +2,8 @@
 
 use proctor_vocabulary::Scenario;
 
-/// The keys of the latencies of queries. LoadGen has such for MultiStream, beside those of its samples; in the other
-/// scenarios, what it tells of samples stands for queries, too.
+/// Keys of the latencies of queries. LoadGen has them for MultiStream, next to the latencies of its samples;
+/// in the other scenarios, sample latencies stand for queries, too.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LatencyKeys {
     query: &'static str,

@@ -12,10 +12,10 @@ impl DetailLog {
     /// The figure that a result of the round reports; `None` if the round is not known here, or the log does not have
     /// the figure. A log of LoadGen itself names no round, and is read by the default.
     ///
-    /// The log does not say which benchmark was run. So tokens per second of Server and Offline go before samples per
-    /// second where the log has them, though the benchmark may be listed by samples. In token runs of SingleStream the
-    /// early-stopping estimate is that of the time to the first token, and the measured percentile of the query is the
-    /// figure.
+    /// The log does not say which benchmark was run. So tokens per second of Server and Offline go before
+    /// samples per second if the log has them, though the benchmark may be listed by samples. In token runs
+    /// of SingleStream the early-stopping estimate refers to the time to the first token, and the measured
+    /// percentile of the query is the figure.
     ///
     /// Early versions of LoadGen have neither estimates nor a rate of completed samples: there the percentile and the
     /// rate of scheduled samples are the figures.
@@ -48,7 +48,7 @@ impl DetailLog {
         };
         let figure = |kind| Some((kind, self.value(&key(kind, scenario, percentile))?.as_f64()?));
         match kinds.into_iter().find_map(figure)? {
-            // LoadGen has 0 where there were too few queries.
+            // LoadGen has 0 if there were too few queries.
             (MetricKind::EarlyStoppingEstimate, 0.0) => None,
             (kind, value) => {
                 Some(MetricPart { name: kind.title(percentile), value, unit: kind.unit().to_owned() })
@@ -119,7 +119,7 @@ mod tests {
         }
         // The figure of another tail is not shown in its place.
         assert_eq!(named("MultiStream", 0.95, "result_99.00_percentile_per_query_latency_ns"), None);
-        // Nor is that of samples.
+        // Nor is the figure of samples.
         assert_eq!(named("MultiStream", 0.99, "result_99.00_percentile_latency_ns"), None);
     }
 

@@ -40,7 +40,7 @@ const WHOLE: [(&str, &str); 32] = [
     ("Mean Time per Output Token (ns)", "result_time_to_output_token_mean"),
     ("print_timestamps", "effective_print_timestamps"),
 ];
-/// The same of rates. The summary log has two decimals of those that are marked, and six digits of the others.
+/// The same for rates. The summary log has two decimals of marked ones, and six digits of the others.
 const RATES: [(&str, &str, bool); 10] = [
     ("Completed samples per second", "result_completed_samples_per_sec", true),
     ("Scheduled samples per second", "result_scheduled_samples_per_sec", true),
@@ -57,7 +57,7 @@ const RATES: [(&str, &str, bool); 10] = [
 const TARGET_QPS: (&str, &str) = ("target_qps", "effective_target_qps");
 /// Percentiles in both logs.
 const PERCENTS: [&str; 6] = ["50.00", "90.00", "95.00", "97.00", "99.00", "99.90"];
-/// Largest amount by which two decimals of a number differ from it, with room for the binary fraction.
+/// Maximum difference of a number from its two decimals, with room for the binary fraction.
 const TWO_DECIMALS: f64 = 0.005 + 1e-9;
 
 /// A value that both logs have.
@@ -66,7 +66,7 @@ pub(crate) struct Pair {
     pub(crate) name: String,
     /// Its key in the detail log.
     pub(crate) key: String,
-    /// Largest amount by which the number in the summary log may differ, beyond the digits of the detail log.
+    /// Maximum difference of the number in the summary log, beyond the digits of the detail log.
     tolerance: f64,
 }
 
@@ -75,7 +75,7 @@ impl Pair {
         Self { name: name.into(), key: key.into(), tolerance: 0.0 }
     }
 
-    /// Tells if both logs say the same, each with the digits that it prints.
+    /// Returns whether both logs say the same, each with the digits that it prints.
     pub(crate) fn agrees(&self, summary: &str, detail: &Value) -> bool {
         match detail {
             Value::Bool(true) => matches!(summary, "Yes" | "1"),
@@ -95,7 +95,7 @@ impl Pair {
     }
 }
 
-/// Largest amount by which the six digits of a number differ from it, with room for the binary fraction.
+/// Returns the maximum difference of a number from its six digits, with room for the binary fraction.
 fn beyond_six_digits(number: f64) -> f64 {
     if number == 0.0 {
         return 0.0;
@@ -104,7 +104,7 @@ fn beyond_six_digits(number: f64) -> f64 {
     0.5 * last_digit * (1.0 + 1e-9)
 }
 
-/// All that both logs of a test may have, by what its detail log says the test was.
+/// Returns all pairs that both logs of a test may have, by the kind of test that its detail log states.
 pub(crate) fn pairs(detail: &DetailLog) -> Vec<Pair> {
     let mut pairs: Vec<_> = WHOLE.into_iter().map(|(name, key)| Pair::new(name, key)).collect();
     pairs.extend(RATES.into_iter().map(|(name, key, is_short)| Pair {
@@ -118,7 +118,7 @@ pub(crate) fn pairs(detail: &DetailLog) -> Vec<Pair> {
         pairs.push(Pair::new(TARGET_QPS.0, TARGET_QPS.1));
     }
     let scenario = detail.known_scenario();
-    // The summary tells of queries.
+    // The summary is about queries.
     let keys = LatencyKeys::of(scenario);
     for (name, key) in [("Min", "min"), ("Max", "max"), ("Mean", "mean")] {
         pairs.push(Pair::new(format!("{name} latency (ns)"), keys.figure(key)));

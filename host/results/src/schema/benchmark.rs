@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{nan, or_default, or_nan};
 
-/// The benchmark.
+/// Benchmark of a run.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct BenchmarkPart {
     /// Its id.
@@ -22,9 +22,9 @@ pub struct BenchmarkPart {
     /// Its benchmark of the official suites, if it is one of them.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
     pub suite: Option<SuitePart>,
-    /// Samples of the library.
+    /// Number of samples of the library.
     pub total_sample_count: u64,
-    /// Samples of the performance set.
+    /// Number of samples of the performance set.
     pub performance_sample_count: u64,
     /// Accuracy of the reference.
     #[serde(default = "nan", deserialize_with = "or_nan")]
@@ -39,6 +39,6 @@ pub struct BenchmarkPart {
 pub struct SuitePart {
     /// Its id.
     pub id: String,
-    /// True if the round of the run has it. Then bounds and accuracy target are those of the round.
+    /// True if the round of the run has it. Then bounds and accuracy target come from the round.
     pub in_round: bool,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Energy of a performance test.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct EnergyPart {
-    /// In all.
+    /// Total energy.
     pub joules: f64,
     /// `None` without an answered sample.
     pub joules_per_sample: Option<f64>,
@@ -21,11 +21,11 @@ pub struct EnergyPart {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum ProcessorEnergyPart {
-    /// It was counted.
+    /// The energy was counted.
     Counted(EnergyPart),
-    /// It was not.
+    /// The energy was not counted.
     NotCounted {
-        /// Why.
+        /// Reason why not.
         reason: String,
     },
 }

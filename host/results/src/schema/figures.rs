@@ -20,7 +20,7 @@ pub struct FiguresPart {
     /// Server: samples over the time until the last was completed. Offline: over the time of the slowest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed_samples_per_second: Option<f64>,
-    /// Samples above the bound of Server.
+    /// Number of samples above the bound of Server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_latency_count: Option<u64>,
     /// True if the run was long enough.
@@ -54,20 +54,20 @@ pub struct FiguresPart {
 /// The fixed intervals of MultiStream.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct IntervalPart {
-    /// Samples in each query: the metric.
+    /// Number of samples in each query: the metric.
     pub stream_count: u64,
     /// Length of an interval in ns.
     pub interval_ns: u64,
     /// From the start to the last query; each had one or was skipped.
     pub interval_count: u64,
-    /// Number of those that were skipped.
+    /// Number of skipped intervals.
     pub skipped_interval_count: u64,
-    /// Largest number of them in a row.
+    /// Maximum number of skipped intervals in a row.
     pub longest_skip_count: u64,
-    /// Queries that caused skipped intervals.
+    /// Number of queries that caused skipped intervals.
     pub skipping_query_count: u64,
     /// Number of these, and of queries that took longer than an interval.
     pub late_query_count: u64,
-    /// Largest number of late queries in a VALID run.
+    /// Maximum number of late queries in a VALID run.
     pub allowed_late_query_count: u64,
 }

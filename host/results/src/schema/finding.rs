@@ -7,7 +7,7 @@ use super::or_default;
 /// A rule that the verdict rests on.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct Finding {
-    /// Its name.
+    /// Name of the broken rule.
     pub rule: String,
     /// True if it is kept.
     pub standing: Status,
@@ -15,12 +15,12 @@ pub struct Finding {
     pub measured: Option<f64>,
     /// Bound of the rule, in `unit`.
     pub bound: Option<f64>,
-    /// Unit of both.
+    /// Unit of both numbers.
     pub unit: Option<String>,
     /// The setting that ended the run before the rule was kept, if one did.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<LimitPart>,
-    /// The change that would make the next run VALID; `None` if the rule is kept, or a later version has it.
+    /// Change that would make the next run VALID; `None` if the rule is kept, or a later version has it.
     #[serde(default, deserialize_with = "or_default")]
     pub remedy: Option<RemedyPart>,
     /// Limits to set to 0, which is no limit, along with the remedy.
@@ -41,14 +41,14 @@ pub enum Status {
     Broken,
     /// It is, and limits the result or the length most.
     Limiting,
-    /// It is.
+    /// The bound is met.
     Met,
 }
 
 /// A setting that ended a run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct LimitPart {
-    /// Its name.
+    /// Name of the setting.
     pub setting: String,
     /// Its value.
     pub value: u64,
@@ -60,7 +60,7 @@ pub struct LimitPart {
 pub enum RemedyPart {
     /// Give a setting a value.
     Set {
-        /// Its name.
+        /// Name of the setting.
         setting: String,
         /// Its value.
         value: f64,
@@ -69,9 +69,9 @@ pub enum RemedyPart {
     MoreQueries {
         /// The setting that says how many.
         setting: String,
-        /// Its value.
+        /// Value of the setting.
         value: u64,
-        /// Queries more at least, as LoadGen says.
+        /// Minimum number of additional queries, as LoadGen says.
         fewest_more: u64,
     },
     /// No setting helps.
@@ -81,9 +81,9 @@ pub enum RemedyPart {
     },
     /// Follows from the bound.
     MeetBoundFirst,
-    /// In words.
+    /// An action in words.
     Do {
-        /// The words.
+        /// Advice in words.
         advice: String,
     },
 }

@@ -15,7 +15,7 @@ pub struct FloorPart {
     /// Number of queries.
     #[serde(default)]
     pub query_count: u64,
-    /// Samples of each.
+    /// Number of samples of each.
     #[serde(default)]
     pub samples_per_query: u64,
     /// Median latency with the null plugin, in ns.
@@ -26,7 +26,7 @@ pub struct FloorPart {
     pub dispatch_error_p50_ns: Option<u64>,
     /// Server: lateness that 99 % of the queries keep, in ns.
     pub dispatch_error_p99_ns: Option<u64>,
-    /// How it was measured.
+    /// Method of the measurement.
     #[serde(default)]
     pub how: String,
     /// Latencies of the run under ten times the floor, by their names in `figures.query_latency`.

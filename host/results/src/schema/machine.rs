@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The machine, as its system describes it. What is not known is `None`.
+/// Machine, as its system describes it. Unknown values are `None`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct MachinePart {
     /// Name of the processor.
     pub cpu_model: Option<String>,
-    /// Processors that the host could use.
+    /// Number of processors that the host could use.
     pub cpu_count: Option<u64>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,

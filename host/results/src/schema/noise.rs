@@ -8,7 +8,7 @@ use super::or_default;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct NoisePart {
-    /// In one word.
+    /// Summary in one word.
     pub state: NoiseState,
     /// Why it is not known, where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub struct NoisePart {
 pub enum NoiseState {
     /// Hardly anything else ran.
     Quiet,
-    /// Something did.
+    /// Something disturbed the run.
     Noisy,
     /// The machine does not tell.
     #[default]
@@ -58,9 +58,9 @@ pub enum NoiseState {
 pub struct NoisyInterval {
     /// Its begin, in ns from the start of issuing.
     pub begin_ns: u64,
-    /// Its end, likewise.
+    /// End, in ns from the start of issuing.
     pub end_ns: u64,
-    /// Why it was noisy.
+    /// Causes of the noise.
     pub causes: Vec<NoiseCause>,
 }
 

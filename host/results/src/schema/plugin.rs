@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{nan, or_default, or_nan};
 
-/// The plugin.
+/// Plugin of a run.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct PluginPart {
     /// Its name.
@@ -44,10 +44,10 @@ pub struct PluginPart {
     /// Devices that it lists and the run used.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DevicePart>,
-    /// Index of the device of each instance, where it lists devices.
+    /// Index of the device of each instance, if it lists devices.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub instance_devices: Vec<u32>,
-    /// How it was given its work: `batches` or `whole queries`.
+    /// Form in which it was given its work: `batches` or `whole queries`.
     #[serde(default)]
     pub dispatch: String,
     /// The process of its own, if it had one.
@@ -67,14 +67,14 @@ pub struct PluginPart {
     pub stages: Option<BTreeMap<String, StagePart>>,
 }
 
-/// The stages with one name, over all batches or completions of the run except those of the warm-up.
+/// Stages with one name, over all batches or completions of the run except the warm-up's.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct StagePart {
-    /// How often it was there.
+    /// Number of occurrences.
     pub count: u64,
-    /// Its least length in ns.
+    /// Minimum length in ns.
     pub least_ns: u64,
-    /// Its greatest length in ns.
+    /// Maximum length in ns.
     pub greatest_ns: u64,
     /// Its mean length in ns.
     pub mean_ns: f64,
@@ -86,13 +86,13 @@ pub struct PluginMetricPart {
     /// Unit, such as `W`; empty for a count or a ratio.
     #[serde(default, deserialize_with = "or_default")]
     pub unit: String,
-    /// The last value.
+    /// Last value.
     #[serde(default = "nan", deserialize_with = "or_nan")]
     pub last: f64,
-    /// The least value.
+    /// Minimum value.
     #[serde(default = "nan", deserialize_with = "or_nan")]
     pub least: f64,
-    /// The greatest value.
+    /// Maximum value.
     #[serde(default = "nan", deserialize_with = "or_nan")]
     pub greatest: f64,
     /// Weighted by how long each value held, the last one to the end of the last test.
@@ -106,7 +106,7 @@ pub struct PluginMetricPart {
 /// An input as the plugin was given it.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct InputPart {
-    /// Its name.
+    /// Name of the input.
     pub name: String,
     /// Type of its elements.
     pub element_type: String,
@@ -127,23 +127,23 @@ pub struct InputPart {
 pub struct DevicePart {
     /// Position in the plugin's list.
     pub index: u32,
-    /// Its name.
+    /// Name of the device.
     pub name: String,
-    /// Name that tells it apart from others, such as a UUID.
+    /// Name that distinguishes it from others, such as a UUID.
     pub id: Option<String>,
-    /// Its memory.
+    /// Memory of the device in bytes.
     pub memory_bytes: Option<u64>,
     /// Node of the processors that are near it.
     pub numa_node: Option<u32>,
 }
 
-/// A file of the model, which is what it should be.
+/// A verified file of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub struct ModelFilePart {
     /// Format, as a benchmark's definition names it.
     pub format: String,
-    /// Absolute path.
+    /// Absolute path of the file.
     pub path: PathBuf,
     /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
@@ -155,18 +155,18 @@ pub struct ModelFilePart {
     pub stands_in: bool,
 }
 
-/// The process of the plugin, and what was kept from it.
+/// Process of the plugin, and its restrictions.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct IsolationPart {
-    /// How the plugin is apart from the host: `process`.
+    /// Isolation of the plugin from the host: `process`.
     pub mode: String,
     /// Version of landlock that holds; 0 for none.
     pub landlock_abi: u32,
-    /// `restricted` to those that it was given, or `open`.
+    /// `restricted` to its given files, or `open`.
     pub files: String,
     /// True if data sets or results are among the files that it was given, or nothing restricts it.
     pub data_readable: bool,
-    /// Why the run does not count, if the plugin could read the answers; not in the file.
+    /// Reason why the run does not count, if the plugin could read the answers; not in the file.
     #[serde(skip)]
     pub objection: Option<String>,
     /// `out of reach` or `open`.

@@ -21,7 +21,7 @@ pub struct TestPart {
     pub mode: String,
     /// True if it is VALID.
     pub valid: bool,
-    /// Why it is not, in words.
+    /// Reasons why it is not VALID, in words.
     #[serde(default, deserialize_with = "or_default")]
     pub reasons: Vec<String>,
     /// Rules that the verdict rests on.
@@ -36,15 +36,15 @@ pub struct TestPart {
     /// Samples that completed as failed, which are in no latency and no throughput; `None` in results of earlier
     /// versions, which do not count them.
     pub failed_sample_count: Option<u64>,
-    /// Samples that never completed; `None` likewise.
+    /// Number of samples that never completed; `None` likewise.
     pub missing_sample_count: Option<u64>,
-    /// Responses that came after the end of their test.
+    /// Number of responses that came after the end of their test.
     #[serde(default)]
     pub late_response_count: u64,
-    /// Responses that came once more for a sample.
+    /// Number of repeated responses for a sample.
     #[serde(default)]
     pub repeated_response_count: u64,
-    /// Greatest lateness of a query that has a schedule, in ns.
+    /// Maximum lateness of a query that has a schedule, in ns.
     #[serde(default)]
     pub issue_delay_max_ns: u64,
     /// The mean lateness, in ns.
@@ -53,28 +53,28 @@ pub struct TestPart {
     /// The median lateness, in ns.
     #[serde(default)]
     pub issue_delay_p50_ns: u64,
-    /// The lateness that 99 % of the queries keep, in ns.
+    /// Lateness that 99 % of the queries keep, in ns.
     #[serde(default)]
     pub issue_delay_p99_ns: u64,
-    /// The lateness that 99.9 % of the queries keep, in ns.
+    /// Lateness that 99.9 % of the queries keep, in ns.
     #[serde(default)]
     pub issue_delay_p99_9_ns: u64,
     /// Figures of a performance run.
     pub figures: Option<FiguresPart>,
-    /// Energy of a performance test in real time, where the plugin counts it.
+    /// Energy of a performance test in real time, if the plugin counts it.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyPart>,
     /// Energy of the processor in a performance test in real time, or why it was not counted.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
     pub processor_energy: Option<ProcessorEnergyPart>,
-    /// How quiet the machine was in a performance test in real time.
+    /// Quietness of the machine in a performance test in real time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoisePart>,
     /// Steps of the search for the peak, if this is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchPart>,
-    /// Batches, where the host formed them; `None` in a test of accuracy and performance in one, whose batches are not
-    /// counted apart.
+    /// Batches, if the host formed them; `None` in a test of accuracy and performance in one, whose batches
+    /// are not counted apart.
     pub scheduler: Option<SchedulerPart>,
     /// The course of a policy that scales, if one did; a course with reasons of a later version is left out.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
@@ -87,8 +87,8 @@ pub struct TestPart {
     pub accuracy_phases: Option<AccuracyPhasesPart>,
 }
 
-/// Accuracy phases beside a performance phase. They are in no other count of their test but those of late and repeated
-/// responses.
+/// Accuracy phases in addition to a performance phase. They only contribute to their test's counts of late
+/// and repeated responses.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct AccuracyPhasesPart {
     /// Their length in ns.
@@ -99,10 +99,10 @@ pub struct AccuracyPhasesPart {
     pub issued_query_count: u64,
     /// Number of samples.
     pub issued_sample_count: u64,
-    /// Samples that completed as failed.
+    /// Number of samples that completed as failed.
     #[serde(default)]
     pub failed_sample_count: u64,
-    /// Samples that never completed.
+    /// Number of samples that never completed.
     #[serde(default)]
     pub missing_sample_count: u64,
 }
@@ -128,18 +128,18 @@ pub struct SchedulerPart {
     /// Number of batches by their size.
     #[serde(default)]
     pub batch_sizes: BTreeMap<u64, u64>,
-    /// Samples that found the queue full.
+    /// Number of samples that found the queue full.
     #[serde(default)]
     pub rejected_sample_count: u64,
-    /// Largest number of samples that waited.
+    /// Maximum number of samples that waited.
     pub queue_depth_max: u64,
-    /// Largest number of samples that may wait.
+    /// Maximum number of samples that may wait.
     #[serde(default)]
     pub queue_capacity: u64,
     /// Time that each instance was busy, in ns.
     #[serde(default)]
     pub instance_busy_ns: Vec<u64>,
-    /// Batches that failed.
+    /// Number of batches that failed.
     #[serde(default)]
     pub failed_batch_count: u64,
 }

@@ -7,22 +7,22 @@ use super::{latency::LatencyPart, or_default};
 /// Tokens of a run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct TokenPart {
-    /// Output tokens of all samples that count; `None` if they are only inferred.
+    /// Number of output tokens of all samples that count; `None` if they are only inferred.
     pub token_count: Option<u64>,
     /// Samples that were answered without a first token, which Offline does not ask for, and are in no figure here;
     /// `None` if tokens are only inferred.
     pub no_first_token_sample_count: Option<u64>,
-    /// Other samples with fewer than two tokens, which only have a time to the first; `None` likewise.
+    /// Number of other samples with fewer than two tokens, which only have a time to the first; `None` likewise.
     pub too_few_tokens_sample_count: Option<u64>,
-    /// Samples with more tokens than their data can hold, which are in no figure here; `None` likewise.
+    /// Number of samples with more tokens than their data can hold, which are in no figure here; `None` likewise.
     pub too_many_tokens_sample_count: Option<u64>,
     /// Over the time until the last sample was completed; in Offline, the slowest. `None` without tokens.
     pub tokens_per_second: Option<f64>,
-    /// Samples per second times `token_latency_scaling_factor`, if tokens are inferred from samples.
+    /// Number of samples per second times `token_latency_scaling_factor`, if tokens are inferred from samples.
     pub inferred_tokens_per_second: Option<f64>,
-    /// From the scheduled instant to the first token; not in Offline, and `None` where no sample counts.
+    /// Time from the scheduled instant to the first token; not in Offline, and `None` if no sample counts.
     pub time_to_first_token: Option<LatencyPart>,
-    /// The mean between the tokens after the first, of each sample; not in Offline, and `None` where no sample counts.
+    /// Mean time between the tokens after the first, of each sample; not in Offline, and `None` if no sample counts.
     pub time_per_output_token: Option<LatencyPart>,
     /// From each report of tokens to the one before it, of all samples; `None` if the plugin reported none, or if
     /// samples do not count.
@@ -38,7 +38,7 @@ pub struct TokenPart {
 pub struct SearchPart {
     /// The peak, in queries per second.
     pub peak_qps: Option<f64>,
-    /// How it ended, in words.
+    /// Way in which it ended, in words.
     #[serde(default, deserialize_with = "or_default")]
     pub end: String,
     /// Position of the reported step.

@@ -12,7 +12,7 @@ pub struct VerdictPart {
     /// True if the user ended it.
     #[serde(default)]
     pub interrupted: bool,
-    /// Why it is not VALID, in words.
+    /// Reasons why it is not VALID, in words.
     #[serde(default)]
     pub reasons: Vec<Reason>,
 }
