@@ -92,7 +92,7 @@ fn checked(
     })
 }
 
-/// Where the right answers come from.
+/// Returns the source of the right answers.
 fn answers(
     settings: &Settings,
     samples: Option<PublishedSamples>,
@@ -120,7 +120,7 @@ fn answers(
     })
 }
 
-/// Largest difference of a value from the right one in this precision; `None` if the metric does not compare values.
+/// Returns the maximum error of a value in this precision; `None` if the metric does not compare values.
 fn tolerance(benchmark: &Benchmark, precision: &str) -> Result<Option<f64>, HostError> {
     if !metric(&benchmark.quality.metric)?.needs_tolerance {
         return Ok(None);

@@ -1,18 +1,18 @@
 //! The end of a run: results first.
 //!
-//! After the last completion nothing of the result depends on the plugin any more, but the plugin has still to stop, to
+//! After the last completion the result no longer depends on the plugin, but the plugin has still to stop, to
 //! release the samples, to unload the model and to close; drivers hang and crash there. So:
 //!
 //! 1. Logs and result are written as they stand, INVALID because the plugin has not come to its end. They are right if
 //!    the process ends in the plugin.
 //! 2. The plugin comes to its end. If it hangs there, the watchdog concludes the result with the call that hangs.
-//! 3. What came of that, such as the last metrics, replaces what was written. The traces follow, which are large.
+//! 3. The outcome, such as the last metrics, replaces the earlier files. The traces follow, which are large.
 //!
-//! The user sees the verdict once, in 3, whatever happens to the disk, or from the report of a crash. Where the result
+//! The user sees the verdict once, in 3, even if the disk fails, or from the report of a crash. If the result
 //! is not on the disk, it says so. A flush or the end of an instance's thread that crashes, which may be
 //! before 1, waits for it.
 //!
-//! Between an accuracy run and the performance run after it, 1 and 2 are the same; then what was written is removed.
+//! Between an accuracy run and the performance run after it, 1 and 2 are the same; then the written files are removed.
 
 use std::{fs, sync::Arc};
 
@@ -76,12 +76,12 @@ impl UnfinishedResult {
         }
     }
 
-    /// Tells if a performance run makes sense after the accuracy run, if there was one.
+    /// Returns whether a performance run makes sense after the accuracy run, if there was one.
     pub(crate) fn may_go_on(&self) -> bool {
         self.accuracy_run.as_ref().is_none_or(Test::may_go_on)
     }
 
-    /// Scores the answers of a test. Without them on the disk there is no score, and without one the run is not VALID.
+    /// Scores a test's answers. Without them on the disk there is no score, and the run is not VALID.
     pub(crate) fn score(&mut self, test: &Test, bed: &TestBed<'_>) {
         let Some(logs) = &test.logs else { return };
         let _span = enter!("score");
@@ -117,8 +117,7 @@ impl UnfinishedResult {
         Fault::noticed(self.host_side).for_each(drop);
     }
 
-    /// Has the plugin come to the end of its part of the accuracy run, if there was one, with what was measured kept as
-    /// long as that takes.
+    /// Ends the plugin's part of the accuracy run, if there was one, and protects the measurements meanwhile.
     pub(crate) fn settle_accuracy(&mut self, bed: &TestBed<'_>) {
         if self.accuracy_run.is_none() {
             return;
@@ -135,7 +134,7 @@ impl UnfinishedResult {
         let _span = enter!("write result");
         let result = self.result();
         let written = self.folder.write_result(RESULT, &result);
-        // For the next time. Without it there may be room all the same.
+        // For the next time. Without it there may still be room.
         let _ = self.folder.keep_room();
         match self.observer.answer_file() {
             Some(file) => {
@@ -146,8 +145,8 @@ impl UnfinishedResult {
         }
     }
 
-    /// Adds what came of the plugin's end to the last test, writes everything anew and gives the folder its name. Shows
-    /// the verdict in any case.
+    /// Adds the outcome of the plugin's end to the last test, writes everything anew and gives the folder its
+    /// name. Shows the verdict in any case.
     ///
     /// # Errors
     /// The first reason why the run is not whole: what could not be written or scored.
@@ -210,7 +209,7 @@ impl UnfinishedResult {
     }
 }
 
-/// The result of a run while its plugin comes to its end. Who takes it concludes it. Clones share it.
+/// Result of a run while its plugin shuts down. Whichever side takes it must conclude it. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Pending(Arc<Mutex<Option<UnfinishedResult>>>);
 
@@ -219,7 +218,7 @@ impl Pending {
         *self.0.lock() = Some(result);
     }
 
-    /// The result, unless there is none or somebody else has taken it.
+    /// Returns the result, unless there is none or it has been taken already.
     pub(crate) fn take(&self) -> Option<UnfinishedResult> {
         self.0.lock().take()
     }

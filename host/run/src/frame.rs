@@ -44,7 +44,7 @@ impl Frame {
         Self::set_up_with(settings, interrupt, warnings::check, make_folder)
     }
 
-    /// As [`set_up`](Self::set_up), with the warnings that `warn` adds, and refuses if the settings are `strict`.
+    /// Does the same as [`set_up`](Self::set_up), with `warn`'s warnings, and refuses if settings are `strict`.
     ///
     /// # Errors
     /// If the settings are wrong, or the folder cannot be made.
@@ -84,13 +84,13 @@ impl Frame {
         Ok(Self { settings, folder, interrupt: interrupt.clone(), watchdog, published, pending })
     }
 
-    /// Opens the test bed with the plugin under watch, and does the work on it, which drops the bed when its results
-    /// are safe: on an error the plugin is left alone, as it may hang or crash when it is closed, and what has gone
-    /// wrong must be told. An error is noted in the folder, if anything is in it, and `hint` says to the user what the
-    /// folder is good for.
+    /// Opens the test bed with the plugin under watch, and runs the work on it, which drops the bed when its
+    /// results are safe: on an error the plugin is left alone, as it may hang or crash when it is closed, and
+    /// the error must be reported. An error is recorded in the folder, if anything is in it, and `hint` tells
+    /// the user what the folder is good for.
     ///
     /// # Errors
-    /// The errors of the work, and those of the plugin, the data and the model.
+    /// Errors of the work, the plugin, the data and the model.
     pub fn run<T>(
         mut self,
         hint: &str,
@@ -134,7 +134,7 @@ impl Frame {
         Ok(bed)
     }
 
-    /// Has every crash and hang of the plugin reported from here on.
+    /// Starts reporting every crash and hang of the plugin.
     fn watch_plugin(&mut self) -> Result<(), HostError> {
         crash::install(&self.folder.path("crash.txt"))?;
         process::report_end_in(&self.folder.path("error.txt"), "error: ");

@@ -1,4 +1,4 @@
-//! Makes one run of a benchmark: takes settings and returns a result.
+//! Runs a benchmark once: takes settings and returns a result.
 //!
 //! It prints nothing and reads no command line; only its advice names flags of the program `host`.
 //!
@@ -8,8 +8,8 @@
 //!
 //! 1. [`Frame`] surrounds a run or a campaign: the folder, the watchdog, the note of an error. It opens the plugin and
 //!    the data and loads the model; the result is a test bed.
-//! 2. `accuracy` scores the answers, also those of a separate log ([`score_log`]); `result` makes `result.json` and the
-//!    verdict.
+//! 2. `accuracy` scores the answers, including those of a separate log ([`score_log`]); `result` makes
+//!    `result.json` and the verdict.
 //! 3. `ending` is the order at the end: first the results, then the end of the plugin.
 //! 4. [`warnings`] are about settings, before a run.
 

@@ -1,4 +1,4 @@
-//! The performance runs of a result: one, or, where the rules want several, the one of them that counts.
+//! Performance runs of a result: one, or, if the rules want several, the one of them that counts.
 //!
 //! Source: MLPerf Inference Benchmark, section 4.6: five runs of Server, and the result is their lowest. An INVALID run
 //! makes the result INVALID, so the runs after it are not made. If the plugin's process has ended, however, the next
@@ -10,7 +10,7 @@ use proctor_results::MetricPart;
 use proctor_vocabulary::{Scenario, TestMode};
 use proctor_words::{HostError, RunFolder};
 
-/// Runs in the order in which they were made.
+/// Runs in execution order.
 #[derive(Default)]
 pub struct PerformanceRuns {
     /// The runs that were made.
@@ -25,11 +25,11 @@ impl PerformanceRuns {
         Self { tests: vec![test], planned_count: 1 }
     }
 
-    /// Makes the runs, of which the last one is not settled. The logs of a single one are in `folder` itself, those of
-    /// several in `run_1`, `run_2` and so on.
+    /// Makes the runs; the last one is not settled. The logs of a single one are in `folder` itself, the logs
+    /// of several in `run_1`, `run_2` and so on.
     ///
     /// # Errors
-    /// If one could not begin; those before it are kept.
+    /// If a run could not begin; the ones before it are kept.
     pub(crate) fn make(
         &mut self,
         bed: &TestBed<'_>,
@@ -71,7 +71,7 @@ impl PerformanceRuns {
         (0..self.tests.len()).min_by(|a, b| rate(&self.tests[*a]).total_cmp(&rate(&self.tests[*b])))
     }
 
-    /// All that were made, if there should be several.
+    /// Returns all completed runs, if there should be several.
     pub(crate) fn several(&self) -> &[Test] {
         if self.planned_count > 1 { &self.tests } else { &[] }
     }
@@ -85,7 +85,7 @@ impl PerformanceRuns {
         self.tests.iter().enumerate().map(move |(position, test)| (number(position), test))
     }
 
-    /// The metric of the result, that of the deciding run, and how many runs it is the lowest of, if it is.
+    /// Returns the metric of the result, which is the deciding run's, and how many runs it is the lowest of, if it is.
     pub(crate) fn name(&self, metric: MetricPart) -> MetricPart {
         let is_lowest = self.deciding_position() == self.lowest_position();
         match self.tests.len() {
@@ -104,7 +104,7 @@ fn planned_count(settings: &Settings, mode: TestMode) -> u64 {
     if is_one { 1 } else { settings.run.server_run_count }
 }
 
-/// Metric by which the runs are compared.
+/// Returns the metric by which the runs are compared.
 fn rate(test: &Test) -> f64 {
     test.metric().map_or(0.0, |metric| metric.value)
 }

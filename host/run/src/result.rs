@@ -78,7 +78,7 @@ pub struct RunResult {
     /// tell.
     #[serde(skip)]
     pub(crate) not_official: Option<NotOfficial>,
-    /// Why no run could have measured the accuracy, where a setting leaves none.
+    /// Reason why no run could have measured the accuracy, if a setting rules it out.
     #[serde(skip)]
     pub(crate) no_accuracy: Option<&'static str>,
 }
@@ -112,7 +112,7 @@ pub(crate) fn stage_parts(stages: BTreeMap<String, PluginStage>) -> BTreeMap<Str
 }
 
 impl RunResult {
-    /// Puts everything together.
+    /// Combines the parts of a result.
     pub fn new(settings: &Settings, plugin: PluginPart, machine: Machine, tests: Tests<'_>) -> Self {
         let Tests { accuracy_run, performance_runs, accuracy, of_run } = tests;
         let performance_run = performance_runs.deciding();
@@ -169,7 +169,7 @@ impl RunResult {
         }
     }
 
-    /// Adds the harness's own floor, with marks where the latencies of the run are near it.
+    /// Adds the harness's own floor, with marks if the latencies of the run are near it.
     pub(crate) fn with_floor(mut self, floor: Option<FloorPart>) -> Self {
         let figures = self.file.performance_run.as_ref().and_then(|test| test.figures.as_ref());
         self.file.harness_floor = floor.map(|mut floor| {

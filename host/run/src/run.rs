@@ -25,7 +25,7 @@ const AUDIT_CONFIG: &str = "audit.config";
 /// Runs a benchmark, and returns its result, which is in the run folder, too. The verdict is the answer to the user.
 ///
 /// # Errors
-/// Every reason why the run has no result. What was recorded until then stays in the run folder.
+/// Every reason why the run has no result. Earlier records stay in the run folder.
 pub fn run(settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
     let span = enter!(
         "run",
@@ -64,7 +64,7 @@ fn settle_policy(settings: &mut Settings) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Refuses a mode whose answers are to be scored, where test05 leaves none.
+/// Refuses a mode whose answers are to be scored, if test05 leaves none.
 fn check_modes(settings: &Settings) -> Result<(), HostError> {
     match settings.run.mode {
         Some(mode @ (TestMode::AccuracyOnly | TestMode::SubmissionRun)) if settings.test.test05 => {
@@ -94,13 +94,13 @@ fn run_in(frame: &Frame, bed: ManuallyDrop<TestBed<'_>>) -> Result<RunResult, Ho
     let Frame { settings, folder, interrupt, pending, .. } = frame;
     let mut result = UnfinishedResult::new(settings, folder, interrupt.observer(), &bed);
 
-    // The accuracy run, then the performance runs, of which most rules want one.
+    // The accuracy run, then the performance runs; most rules want one.
     match make_tests(&mut result, settings, &bed, folder, interrupt) {
         Err(error) if bed.process_has_ended() => result.note_lost_test(&error),
         made => made?,
     }
 
-    // The result, the end of the plugin, and what came of that.
+    // The result, the end of the plugin, and the outcome of that.
     result.keep();
     pending.put(result);
     let faults = bed.end_phase();
@@ -149,13 +149,13 @@ fn make_tests(
 
 /// An audit file that has an effect in the run.
 struct Audit {
-    /// Its content.
+    /// Content of the file.
     text: String,
     /// The settings that it changes.
     changed: Vec<&'static str>,
 }
 
-/// The audit file, if the settings name one. What it says without effect is a warning of the settings.
+/// Returns the audit file, if the settings name one. Lines without effect become warnings of the settings.
 fn audit(settings: &mut Settings) -> Result<Option<Audit>, HostError> {
     let Some(path) = &settings.run.audit_config else {
         // LoadGen would apply it without being asked.

@@ -8,7 +8,7 @@ use proctor_loadgen::{ArrivalKind, TestSettings};
 use proctor_vocabulary::{Scenario, TestMode};
 use proctor_words::{HostError, UsageError, text::duration};
 
-/// Adds to the warnings of the files those about settings whose effect in the tests is not what it seems.
+/// Adds warnings about settings whose effect in the tests is not the apparent one.
 pub(crate) fn add(settings: &mut Settings) {
     let found = [
         of_tests(settings),
@@ -88,7 +88,7 @@ pub fn of_scheduler(settings: &Settings) -> Vec<String> {
         .collect()
 }
 
-/// The settings of policies that scale, where the policy does not, and the other way round.
+/// Returns the settings of policies that scale, if the policy does not, and the other way round.
 fn of_scaling(settings: &Settings) -> Vec<String> {
     let policy = &settings.run.policy;
     let idle: &[&str] = match scales(policy) {
@@ -99,8 +99,8 @@ fn of_scaling(settings: &Settings) -> Vec<String> {
     keys.map(|key| format!("{key} has no effect with policy = {policy}")).collect()
 }
 
-/// Warnings about a run in which a policy scales, but may not lead where it should. They are for a run only: `host
-/// scale` has neither modes nor the latency bound of Server.
+/// Returns warnings about a run in which a policy scales, but may not lead where it should. They are for a
+/// run only: `host scale` has neither modes nor the latency bound of Server.
 pub(crate) fn of_scaled_run(settings: &Settings) -> Vec<String> {
     let run = &settings.run;
     let policy = &run.policy;

@@ -14,9 +14,9 @@ use super::{recorded::FoundLog, sample_count};
 
 /// Finds the samples of a log, and fits the benchmark to them.
 ///
-/// If the data set has a list with the labels, the samples are those of the list, and no other file is needed. A run
-/// over a folder with missing files, however, numbers only the files that exist. A log is taken to come from such a run
-/// if LoadGen's log beside it has exactly as many samples.
+/// If the data set has a list with the labels, the samples come from the list, and no other file is needed. A
+/// run over a folder with missing files, however, numbers only the files that exist. A log is assumed to come
+/// from such a run if LoadGen's log next to it has exactly as many samples.
 ///
 /// # Errors
 /// The list or the data set cannot be read, or nothing says which samples the log is of.
@@ -37,7 +37,7 @@ pub(super) fn samples_of_log(
     };
     let count = samples.names.len() as u64;
     if log.sample_count().is_some_and(|of_run| of_run < count.min(total_count)) {
-        // Without any file it cannot be opened, and is none that the run could have had.
+        // Without any file it cannot be opened, and the run cannot have had it.
         let published = Published::open(settings, root).ok().flatten();
         if let Some(published) = published.filter(|published| is_of_run(published.sample_count())) {
             return fitted(&published, settings).map(Some);
@@ -59,13 +59,13 @@ pub(super) fn samples_of_log(
     Ok(Some(samples))
 }
 
-/// The samples whose files are there, to which the benchmark is fitted.
+/// Returns the samples whose files exist, to which the benchmark is fitted.
 fn fitted(published: &Published, settings: &mut Settings) -> Result<PublishedSamples, HostError> {
     published.fit(settings)?;
     published.named(sample_count(&settings.benchmark))
 }
 
-/// The samples of the list that has the labels; `None` for a data set without one.
+/// Returns the samples of the list that has the labels; `None` for a data set without a list.
 fn listed(settings: &Settings, root: &DataRoot) -> Result<Option<PublishedSamples>, HostError> {
     let dataset = settings.benchmark.dataset.as_str();
     if !is_published(dataset) || settings.run.row_aggregation != RowAggregation::default() {

@@ -23,12 +23,12 @@ use super::{
 /// Version of the form of a scored log.
 const LOG_SCHEMA_VERSION: u32 = 1;
 
-/// The form in which the program behind a log writes responses, where it differs from the definition's.
+/// Form in which the program that wrote a log writes responses, if it differs from the definition's.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Reading {
     /// Type of the numbers.
     pub element_type: Option<ElementType>,
-    /// True if the logits of all starts stand before those of the ends.
+    /// True if the logits of all starts come before the logits of the ends.
     pub output_transposed: bool,
     /// True if classes of boxes count the categories from 1, in place of their ids.
     pub use_inv_map: bool,
@@ -38,7 +38,7 @@ impl Reading {
     /// The variant of responses that it asks for.
     ///
     /// # Errors
-    /// [`HostError::Usage`] if it is none of the benchmark's metric.
+    /// [`HostError::Usage`] if the benchmark's metric has no such variant.
     fn variant(self, benchmark: &Benchmark) -> Result<Option<Variant>, HostError> {
         let Benchmark { id, quality, .. } = benchmark;
         let mut wanted = None;
@@ -68,7 +68,7 @@ pub struct LogResult {
     /// The round, unless it does not have the benchmark.
     #[serde(skip_serializing_if = "Option::is_none")]
     rules: Option<&'static str>,
-    /// Where the target comes from, its reference, and the share of it that has to be reached.
+    /// Origin of the target, its reference, and the required share of it.
     target_origin: Origin,
     reference: f64,
     target_ratio: f64,
@@ -81,8 +81,8 @@ pub struct LogResult {
     warnings: Vec<String>,
 }
 
-/// Scores a log by the benchmark of these settings. Samples of published data sets are not prepared, and their files
-/// not even needed, where a list has the labels.
+/// Scores a log by the benchmark of these settings. Samples of published data sets are not prepared, and
+/// their files not even needed, if a list has the labels.
 ///
 /// # Errors
 /// [`HostError`] if there is nothing to score: the log or the data set is missing or damaged, or the metric does not
@@ -136,8 +136,8 @@ fn round(settings: &Settings) -> Option<&'static str> {
     (benchmark.suite.is_none() || benchmark.row(rules).is_some()).then_some(rules.name)
 }
 
-/// The flag that may be missing, or wrong, where answers have this fault. A wrong type spoils all answers, or all but
-/// those of the number 0: the fault of a few has another cause.
+/// Returns the flag that may be missing, or wrong, if answers have this fault. A wrong type spoils all
+/// answers, or all except answers with the number 0: the fault of a few has another cause.
 fn hint(group: &DefectGroup, accuracy: &AccuracyResult, reading: Reading) -> Option<String> {
     let count = group.samples.len();
     let answered_count = accuracy.sample_count as usize - accuracy.missing_samples.len();
@@ -165,7 +165,7 @@ fn hint(group: &DefectGroup, accuracy: &AccuracyResult, reading: Reading) -> Opt
     Some(format!("{} {what}", counted(count as u64, "answer")))
 }
 
-/// The types in which a class may be given that has this size: first the one that the reference's programs write.
+/// Returns the types of a class with this size: first the one that the reference's programs write.
 fn types_of_class(size_bytes: usize) -> Option<&'static str> {
     match size_bytes {
         4 => Some("f32, or i32"),
@@ -202,13 +202,13 @@ fn precision(settings: &Settings) -> Result<&str, HostError> {
 }
 
 impl LogResult {
-    /// Tells if the accuracy passed.
+    /// Returns whether the accuracy passed.
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
         if self.accuracy.passed { Conclusion::Good } else { Conclusion::Bad }
     }
 
-    /// Everything, for programs.
+    /// Returns the whole result as JSON.
     ///
     /// # Panics
     /// Never: all keys are text.
@@ -217,7 +217,7 @@ impl LogResult {
         serde_json::to_string_pretty(self).expect("all keys are text") + "\n"
     }
 
-    /// The text for people. Its first line is that of the reference's script, where it prints one.
+    /// Returns the text for users. Its first line matches the reference's script, if it prints one.
     #[must_use]
     pub fn text(&self) -> String {
         let Self { accuracy, log, benchmark, .. } = self;

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::LOG;
 use crate::result::RESULT;
 
-/// Places of a log in a folder: that of the accuracy run, of the only run, or of the first of several runs.
+/// Places of a log in a folder: the log of the accuracy run, of the only run, or of the first of several runs.
 const PLACES: [&str; 3] = ["accuracy", "", "run_1"];
 /// Settings that an accuracy depends on.
 const SETTINGS: &[&str] = &[
@@ -46,10 +46,10 @@ pub struct FoundLog {
     test: RecordedTest,
 }
 
-/// The part of LoadGen's logs, beside that of the responses, that an accuracy depends on.
+/// Part of LoadGen's logs, in addition to the responses, that an accuracy depends on.
 #[derive(Debug)]
 struct RecordedTest {
-    /// The log.
+    /// File of the log.
     file: PathBuf,
     scenario: Option<Scenario>,
     mode: Option<TestMode>,
@@ -70,7 +70,7 @@ struct RecordedRun {
     benchmark: String,
     /// The precision that the plugin has computed in.
     precision: String,
-    /// The scenario; `None` if it is none that is known.
+    /// Scenario; `None` if it is unknown.
     scenario: Option<Scenario>,
 }
 
@@ -78,8 +78,8 @@ impl FoundLog {
     /// Finds the log of a folder, which may be a run folder or any other, or takes the file.
     ///
     /// # Errors
-    /// [`HostError::Data`] if there is no log, or one of a performance run, or the logs or the result beside it cannot
-    /// be read.
+    /// [`HostError::Data`] if there is no log, it is of a performance run, or the logs or the result next to
+    /// it cannot be read.
     pub fn find(path: &Path) -> Result<Self, HostError> {
         let folders = PLACES.map(|place| path.join(place));
         let mut places = folders.iter().map(|folder| folder.join(LOG)).chain([path.to_owned()]);
@@ -102,31 +102,31 @@ impl FoundLog {
         Ok(Self { path: log, run, test })
     }
 
-    /// The benchmark that a result beside the log says it is of.
+    /// Returns the benchmark stated in a result next to the log.
     #[must_use]
     pub fn benchmark(&self) -> Option<&str> {
         self.run.as_ref().map(|run| run.benchmark.as_str())
     }
 
-    /// Number of samples that the library of the run had, if a log beside this one says so.
+    /// Returns the number of samples in the run's library, if a log next to this one states it.
     pub(crate) fn sample_count(&self) -> Option<u64> {
         self.test.sample_count
     }
 
-    /// `seq_id` of the first sample of the performance phase, if a log beside this one says that the test has accuracy
-    /// phases before it.
+    /// Returns `seq_id` of the first sample of the performance phase, if a log next to this one says that the
+    /// test has accuracy phases before it.
     pub(crate) fn performance_seq_id(&self) -> Option<u64> {
         self.test.performance_seq_id
     }
 
-    /// The log.
+    /// Returns the path of the log.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A loader with the settings of the log's run; without a run, with those of the system and the scenario of the
-    /// test.
+    /// Returns a loader with the settings of the log's run; without a run, with the test's system and
+    /// scenario.
     #[must_use]
     pub fn loader(&self) -> Loader {
         let Some(RecordedRun { file, given, benchmark, precision, .. }) = &self.run else {
@@ -144,10 +144,10 @@ impl FoundLog {
     }
 }
 
-/// The error of a log that is there, and is no file: a log is looked at more than once, and beside it.
+/// Returns the error of a log that exists but is not a file: a log is read more than once, and so are its neighbours.
 fn irregular(path: &Path, folders: &[PathBuf]) -> Option<HostError> {
     let logs = folders.iter().map(|folder| folder.join(LOG));
-    // The folder of a log is none itself.
+    // The folder of a log is not a log itself.
     let path = [path.to_owned()].into_iter().filter(|path| !path.is_dir());
     logs.chain(path).find_map(|path| {
         let Irregular { kind } = Irregular::of(fs::metadata(&path).ok()?.file_type())?;
@@ -168,17 +168,17 @@ fn no_log(path: &Path, folders: &[PathBuf]) -> HostError {
     }
 }
 
-/// Tells if a log has no record: nothing but the brackets of its array.
+/// Returns whether a log has no record: nothing but the brackets of its array.
 fn is_empty(log: &Path) -> bool {
-    /// Largest number of bytes of such a log, with room for white space.
+    /// Maximum number of bytes of such a log, with room for white space.
     const BYTES_MAX: u64 = 64;
     let is_short = fs::metadata(log).is_ok_and(|found| found.len() <= BYTES_MAX);
     is_short && fs::read(log).is_ok_and(|text| text.iter().filter(|it| !it.is_ascii_whitespace()).eq(b"[]"))
 }
 
 impl RecordedTest {
-    /// Reads the detail log of a folder, or the summary log if there is none, or one without entries, as LoadGen of the
-    /// first rounds wrote it.
+    /// Reads the detail log of a folder, or the summary log if there is no detail log, or one without
+    /// entries, as LoadGen of the first rounds wrote it.
     ///
     /// # Errors
     /// [`HostError::Data`] if a log is there that cannot be read, or they contradict each other.
@@ -205,7 +205,7 @@ impl RecordedTest {
         })
     }
 
-    /// Tells if the test was for performance alone.
+    /// Returns whether the test was for performance alone.
     fn is_of_performance(&self) -> bool {
         matches!(self.mode, Some(TestMode::PerformanceOnly | TestMode::FindPeakPerformance))
     }
@@ -233,7 +233,7 @@ fn performance_seq_id(detail: &DetailLog) -> Option<u64> {
 }
 
 impl RecordedRun {
-    /// Reads a result; `None` if there is none, or it is another program's.
+    /// Reads a result; `None` if there is no result, or it is another program's.
     ///
     /// # Errors
     /// [`HostError::Data`] if it cannot be read, as by every reader of results: without it, the log would be judged by
@@ -257,8 +257,8 @@ impl RecordedRun {
     }
 }
 
-/// Tells if a file is whole JSON without any key that names a result of this program. Others have files of this name,
-/// too, which may lie beside a log of LoadGen's.
+/// Returns whether a file is whole JSON without any key that names a result of this program. Other programs
+/// have files of this name, too, which may lie next to a log of LoadGen's.
 fn is_of_another_program(file: &Path) -> bool {
     let json = read_regular(file).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     json.is_some_and(|json| json.get("schema_version").is_none() && json.get("program").is_none())
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(FoundLog::find(folder.path()).unwrap().benchmark(), None);
     }
 
-    /// A run whose result cannot be read is not taken for a log without one, which any settings may judge.
+    /// A run whose result cannot be read must not count as a log without one, which any settings may judge.
     #[test]
     fn a_result_that_is_damaged_is_refused() {
         let folder = tempfile::tempdir().unwrap();

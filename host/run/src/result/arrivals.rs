@@ -1,4 +1,4 @@
-//! The part of a result about arrivals that are not those of the rules.
+//! Fills the part of a result about arrivals that differ from the rules'.
 
 use proctor_config::Settings;
 use proctor_loadgen::{ArrivalProcess, Trace};

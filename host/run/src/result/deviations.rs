@@ -12,8 +12,8 @@ pub fn all(settings: &Settings, plugin: &PluginPart) -> Vec<Deviation> {
     settings.deviations(&plugin.precision).into_iter().chain(of_memory).chain(of_network).collect()
 }
 
-/// The deviation of a system that is reached by a network, where there is no network division: before v5.0, and on the
-/// edge (rules v5.0, section 6.2).
+/// Returns the deviation of a system that is reached by a network, if there is no network division: before
+/// v5.0, and on the edge (rules v5.0, section 6.2).
 fn of_network(settings: &Settings) -> Option<Deviation> {
     let suite = settings.run.suite;
     let has_division = round_rules(settings.run.rules).divisions.iter().any(|name| name == "network");

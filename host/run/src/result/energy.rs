@@ -45,7 +45,7 @@ pub(super) fn text(energy: &EnergyPart) -> String {
     format!("{joules}{throughput} ({})", energy.source)
 }
 
-/// The figures of the processor, or why there are none, for people.
+/// Formats the figures of the processor, or why there are none, for users.
 pub(super) fn text_of_processor(energy: &ProcessorEnergyPart) -> String {
     match energy {
         ProcessorEnergyPart::Counted(energy) => text(energy),

@@ -20,7 +20,7 @@ pub(super) fn test_part(test: &Test) -> TestPart {
     let outcome = &test.outcome;
     let sum = |part: fn(&PhaseOutcome) -> u64| outcome.reported_phases().map(part).sum();
     let accuracy_phases = accuracy_phases_part(&outcome.accuracy_phases_beside().collect::<Vec<_>>());
-    // What the system counts, it counts over all phases.
+    // The system counts over all phases.
     let is_of_one_kind = accuracy_phases.is_none();
     // Of several phases, the worst.
     let delay = |part: fn(&IssueDelay) -> u64| {

@@ -17,7 +17,7 @@ use super::{breach::RunFault, energy::energy_of_plugin};
 /// With this number of output tokens for each sample, all at its end.
 struct OneMs {
     token_count: u32,
-    /// Samples of the library below this one have no tokens.
+    /// Index of the first sample with tokens.
     first_with_tokens: u64,
 }
 
@@ -242,7 +242,7 @@ fn the_lowest_of_several_runs_is_the_result() {
 
 #[test]
 fn an_invalid_one_of_several_runs_makes_the_result_invalid() {
-    // At twice what the model does, latencies grow over the bound.
+    // At twice the model's rate, latencies grow over the bound.
     let result = several(&[200.0, 2000.0]);
     assert!(!result.file.verdict.valid);
     assert_eq!(result.file.verdict.reasons.len(), 1);
@@ -266,7 +266,7 @@ fn bytes(result: &RunResult) -> Vec<u8> {
     serde_json::to_vec_pretty(result).unwrap()
 }
 
-/// The paths of all keys; settings by name are left out, and elements of lists.
+/// Returns the paths of all keys, without settings by name and elements of lists.
 fn key_paths(value: &serde_json::Value, path: &str, paths: &mut Vec<String>) {
     let serde_json::Value::Object(fields) = value else { return };
     for (key, value) in fields {

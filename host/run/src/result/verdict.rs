@@ -12,10 +12,10 @@ use crate::{
     result::{RunResult, arrivals, deviations, energy, round, scaling, tokens},
 };
 
-/// Largest number of reasons that are shown. All of them are in the result.
+/// Maximum number of reasons that are shown. All of them are in the result.
 const REASONS_SHOWN: usize = 6;
 
-/// The text of the verdict. `folder` is where the run is kept, `unwritten` the reason why it has no file of the result.
+/// Returns the verdict's text. `folder` is the run's folder, `unwritten` why it has no file of the result.
 pub(crate) fn verdict(result: &RunResult, folder: &Path, unwritten: Option<&str>) -> String {
     let mut rows = vec![
         row("model", format!("{} ({})", result.file.benchmark.model, result.file.plugin.precision)),
@@ -90,7 +90,7 @@ fn plugin(result: &RunResult) -> String {
     format!("{} {} ({}){network}", plugin.name, plugin.version, plugin.source)
 }
 
-/// The way in which the plugin was given its work.
+/// Describes how the plugin was given its work.
 fn work(result: &RunResult) -> String {
     let tests = [&result.file.performance_run, &result.file.accuracy_run];
     match tests.into_iter().flatten().find_map(|test| test.scheduler.as_ref()) {
@@ -130,7 +130,7 @@ fn judgement(result: &RunResult) -> String {
     }
 }
 
-/// Why the run is INVALID or its accuracy failed.
+/// Returns why the run is INVALID or its accuracy failed.
 fn reasons(result: &RunResult) -> Vec<String> {
     // A value below the target is seen already, and is the first reason then.
     let accuracy = result.file.accuracy.iter().flat_map(|accuracy| {

@@ -1,4 +1,4 @@
-//! Which setting has an effect when, and a warning for each that the user gave in vain.
+//! Determines when each setting has an effect, and warns of each that the user gave in vain.
 
 use proctor_config::{Effective, IssueMode, Origin, Settings, Value};
 use proctor_loadgen::Wait;
@@ -24,7 +24,7 @@ enum When {
     NoIntervals,
     /// The issuing thread waits asleep until shortly before.
     Hybrid,
-    /// Time passes.
+    /// The run is in real time.
     RealTime,
     /// The host forms batches, as far as the settings say.
     Batches,
@@ -32,7 +32,7 @@ enum When {
 
 use self::When::{Batches, Hybrid, In, Intervals, NoIntervals, RealTime, Search, With, WithoutTokens};
 
-/// The settings that have an effect in some runs alone, with their conditions, the first that fails to be told.
+/// Settings that have an effect only in some runs, with their conditions; the first that fails is reported.
 const CONDITIONS: &[(&str, &[When])] = &[
     ("server_run_count", &[In(Server)]),
     ("isolate_memory_mib", &[With("isolate")]),
@@ -78,7 +78,7 @@ pub fn of_conditions(settings: &Settings) -> Vec<String> {
     CONDITIONS.iter().filter_map(warning).collect()
 }
 
-/// Tells if a value is another one than the default, and no switch that is off.
+/// Returns whether a value is another one than the default, and no switch that is off.
 fn asks_for_something(given: &Effective) -> bool {
     let default = given.overridden.last().map(|overridden| &overridden.value);
     given.value != Value::Bool(false) && default != Some(&given.value)
@@ -100,7 +100,7 @@ impl When {
         }
     }
 
-    /// Tells if to tell of a value from this place that has no effect because of the condition.
+    /// Returns whether to report a value from this place that has no effect because of the condition.
     fn is_told_of(self, given: &Effective) -> bool {
         match self {
             In(_) | Search => matches!(given.origin, Origin::Flag { .. }),
@@ -113,7 +113,7 @@ impl When {
         }
     }
 
-    /// Tells if another setting does what is asked for.
+    /// Returns whether another setting does what the user asked for.
     fn is_as_asked(self, settings: &Settings) -> bool {
         let test = &settings.test;
         self == NoIntervals
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::warnings::check;
 
-    /// The settings that have an effect in every run, or of which something else than the table tells.
+    /// Settings that have an effect in every run, or that are reported in another way than by the table.
     #[rustfmt::skip]
     const ELSEWHERE: &[&str] = &[
         "plugin", "benchmark", "scenario", "mode", "preset", "rules", "suite", "quality_target", "arrivals",
