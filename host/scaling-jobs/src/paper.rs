@@ -1,13 +1,13 @@
-//! The 30 jobs of the DNNScaler paper as service times: what its tables say, and surfaces fitted to them.
+//! The 30 jobs of the DNNScaler paper as service times: the data of its tables, and surfaces fitted to them.
 //!
-//! Source: Nabavinejad, Ebrahimi and Reda, "Throughput Maximization of DNN Inference: Batching or Multi-Tenancy?". The
-//! three tables of figures lie beside this file. [`JobSurface`] has the model, `fit` what pins each of its parameters,
-//! and docs/scaling-jobs.md the residuals, the predictions and the contradictions, rendered by [`page`] and held to it
-//! by a test.
+//! Source: Nabavinejad, Ebrahimi and Reda, "Throughput Maximization of DNN Inference: Batching or
+//! Multi-Tenancy?". The three tables of figures lie next to this file. [`JobSurface`] has the model, `fit`
+//! explains how each parameter is determined, and docs/scaling-jobs.md has the residuals, the predictions and
+//! the contradictions, rendered by [`page`] and checked by a test.
 //!
-//! Fitted are Table 5 and, of Table 6, the columns of DNNScaler. The rest of the paper is predicted, but for three
-//! things: the steady counts of the jobs of Table 6, which say at which count its throughput was measured; the frames
-//! in a request of jobs 29 and 30; and how the tail spreads.
+//! The fit uses Table 5 and, of Table 6, the columns of DNNScaler. The rest of the paper is predicted, except
+//! for three things: the steady counts of the jobs of Table 6, which say at which count its throughput was
+//! measured; the frames in a request of jobs 29 and 30; and how the tail spreads.
 
 pub(crate) mod curves;
 mod fit;

@@ -1,7 +1,7 @@
 //! The policies over the paper's 30 jobs, in virtual time: the page docs/scaling-results.md with its pictures.
 //!
-//! The systems are [simulated](proctor_scaling::Simulation) on the surfaces of [`paper`](crate::paper). Nothing depends
-//! on the machine, so a test holds the page to what is made here.
+//! The systems are [simulated](proctor_scaling::Simulation) on the surfaces of [`paper`](crate::paper).
+//! Nothing depends on the machine, so a test compares the page with this output.
 
 mod changes;
 mod picture;

@@ -2,7 +2,7 @@
 
 use proctor_scaling::CurveLibrary;
 
-/// Curves of the paper's jobs but for those of a network, which would be its own answer.
+/// Returns the curves of the paper's jobs except a network's own, which would be its own answer.
 pub(crate) fn curves_without(network: &str) -> CurveLibrary {
     let all = CurveLibrary::of_the_paper();
     let is_of_network = |name: &str| name.strip_prefix(network).is_some_and(|rest| rest.starts_with(" on "));

@@ -5,12 +5,12 @@
 //!
 //! - the times alone and with 8 instances are two equations for host and device. The steady count of Table 6 is a
 //!   second measurement of the device; the geometric mean of both is taken.
-//! - the time of batch 32 is one for what a further sample adds on the host.
+//! - the time of batch 32 determines the cost of a further sample on the host.
 //!
-//! Otherwise what a single sample takes belongs to the network, and what a further one adds to the data set: Inc-V2,
-//! in Table 5 with both data sets, is equal alone (104 and 103 per second) and with 8 instances (170 and 169), and
-//! nearly twice as fast with batch 32 on CalTech (125 and 235). So the first is borrowed from the same network, or its
-//! nearest relative, and the second from the jobs of the same data set.
+//! Otherwise the time of a single sample belongs to the network, and the time of a further one to the data
+//! set: Inc-V2, in Table 5 with both data sets, is equal alone (104 and 103 per second) and with 8 instances
+//! (170 and 169), and nearly twice as fast with batch 32 on CalTech (125 and 235). So the first is borrowed
+//! from the same network, or its nearest relative, and the second from the jobs of the same data set.
 //!
 //! Table 6 alone pins the device of a job whose host part is borrowed. A network without any figures has the time alone
 //! that its target suggests.
@@ -39,11 +39,11 @@ const RELATIVES: [(&str, u32); 9] = [
     ("DeepSpeech", 0),
 ];
 
-/// The network whose samples are videos of several frames, in which throughput is counted.
+/// Network whose samples are videos of several frames; its throughput counts frames.
 const VIDEO_NETWORK: &str = "DeePVS";
 
-/// Jobs of batching whose figures agree with their targets, from which a target suggests a time alone. Job 26 is
-/// against it: see docs/scaling-jobs.md.
+/// Jobs of batching whose figures agree with their targets; a target alone suggests a time. Job 26
+/// contradicts it: see docs/scaling-jobs.md.
 const BATCHING_PINNED: [u32; 4] = [3, 11, 13, 15];
 
 /// The times of a job, for each item.
@@ -77,7 +77,7 @@ pub(super) fn surfaces(rows: &[Row]) -> Vec<JobSurface> {
     rows.iter().map(|row| known.surface(row)).collect()
 }
 
-/// Times from Table 5, with Table 6 where the job is there, too.
+/// Returns times from Table 5, with Table 6 if the job is there, too.
 fn pinned(row: &Row, profile: Profile) -> Times {
     let alone_ms = 1000.0 / profile.alone_per_s;
     let at_8 = device_ms(alone_ms, 8, profile.instances_8_per_s);
@@ -181,8 +181,8 @@ impl Known<'_> {
         (self.pinned.keys().copied().collect(), sum / self.pinned.len() as f64)
     }
 
-    /// Time of a sample alone where there are no figures: targets are a coefficient times it (section 4.1), and the
-    /// geometric mean of the coefficients of pinned jobs of batching stands for that of this one.
+    /// Returns the time of a sample alone if there are no figures: targets are a coefficient times it (section
+    /// 4.1), and the geometric mean of the coefficients of pinned jobs of batching stands in for this job's.
     fn alone_ms_assumed(&self, row: &Row) -> f64 {
         let coefficient = |number: u32| {
             let row = self.row(number);
@@ -193,8 +193,8 @@ impl Known<'_> {
         row.target_ms / (log_sum / BATCHING_PINNED.len() as f64).exp()
     }
 
-    /// Frames in a sample: the geometric middle of those with which the steady count of Table 4 meets the target and
-    /// one more does not.
+    /// Returns the frames in a sample: the geometric middle of the counts with which the steady count of
+    /// Table 4 meets the target and one more does not.
     fn items_per_sample(&self, row: &Row, host_ms: &Parameter, device_ms: &Parameter) -> u32 {
         if row.network != VIDEO_NETWORK || row.method != Approach::MultiTenancy {
             return 1;
@@ -235,7 +235,7 @@ mod tests {
         Knobs { batch_size, instances }
     }
 
-    /// How far the surface is above a figure, in percent.
+    /// Returns how far the surface is above a figure, in percent.
     fn residual(job: &PaperJob, batch_size: usize, instances: usize, per_s: f64) -> f64 {
         (job.surface.items_per_s(knobs(batch_size, instances)) / per_s - 1.0) * 100.0
     }

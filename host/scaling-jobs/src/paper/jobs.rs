@@ -1,4 +1,4 @@
-//! The jobs, with what is printed of them and what follows.
+//! Jobs, with their printed data and what follows.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ pub struct PaperJob {
     pub number: u32,
     /// Network, by its short name.
     pub network: &'static str,
-    /// Data set.
+    /// Name of the data set.
     pub dataset: &'static str,
     /// Target of the 95th percentile of the latency, in ms.
     pub target_ms: f64,
@@ -29,12 +29,12 @@ pub struct PaperJob {
     pub profile: Option<Profile>,
     /// Row of Table 6, if it has one.
     pub efficiency: Option<Efficiency>,
-    /// How long it takes, as fitted.
+    /// Times of the job, as fitted.
     pub surface: JobSurface,
 }
 
 impl PaperJob {
-    /// Where DNNScaler came to rest.
+    /// Returns the knobs at which DNNScaler came to rest.
     #[must_use]
     pub fn steady_knobs(&self) -> Knobs {
         match self.method {

@@ -4,7 +4,7 @@ use proctor_scaling::{Knobs, Surface};
 
 use super::jobs::PaperJob;
 
-/// Batch sizes that are listed. The plugin interpolates between them; around the first step, where the spread begins,
+/// Listed batch sizes. The plugin interpolates between them; around the first step, where the spread begins,
 /// there is nothing to interpolate.
 const BATCH_SIZES: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 96, 128];
 /// Numbers of instances that are listed, all of them.

@@ -59,7 +59,7 @@ fn parameter(it: &Parameter, digits: usize) -> String {
     }
 }
 
-/// Each number that was fitted to, beside the fit.
+/// Lists each number that was fitted to, next to the fit.
 fn residuals() -> String {
     let mut rows = Vec::new();
     for job in jobs() {
@@ -93,7 +93,7 @@ fn residuals() -> String {
     table(&["job", "table", "figure", "printed", "fitted", "residual"], rows)
 }
 
-/// Table 4 beside its predictions.
+/// Compares Table 4 with its predictions.
 fn steady_states() -> String {
     let row = |job: &PaperJob| {
         let it = job.prediction();
@@ -151,13 +151,13 @@ fn method(approach: Approach) -> &'static str {
     }
 }
 
-/// Clipper's columns of Table 6 beside the largest batch that meets the target, which batching alone cannot surpass.
+/// Compares Clipper's columns of Table 6 with the largest batch that meets the target, the limit of batching alone.
 fn clipper() -> String {
     let row = |job: &PaperJob| {
         let it = job.efficiency?;
         let best = Knobs { batch_size: job.prediction().largest_batch.unwrap_or(1), instances: 1 };
         let (per_s, power_w) = (job.surface.items_per_s(best), job.surface.power_w(best));
-        // The same law at the throughput that Clipper had: the power of the device goes with what it computes.
+        // The same law at Clipper's throughput: the device's power goes with its work.
         let steady = job.surface.items_per_s(job.steady_knobs());
         let power_at_its_own =
             IDLE_W + (job.surface.power_w(job.steady_knobs()) - IDLE_W) * it.per_s_clipper / steady;
@@ -256,7 +256,7 @@ fn figure_12() -> String {
     )
 }
 
-/// Largest errors of completion from the times at 1 and 8 instances, with the network left out of the library.
+/// Lists the largest errors of completion from the times at 1 and 8 instances, with the network left out.
 fn completion() -> String {
     let row = |job: &PaperJob| {
         job.profile?;

@@ -8,7 +8,7 @@ use super::jobs::PaperJob;
 const PROFILED_BATCH: usize = 32;
 const PROFILED_INSTANCES: usize = 8;
 
-/// Largest values of the knobs in the paper.
+/// Maximum values of the knobs in the paper.
 pub(crate) const MOST: Knobs = Knobs { batch_size: 128, instances: 10 };
 
 /// The tail of the paper.
@@ -26,12 +26,12 @@ pub struct Prediction {
     pub improvement_instances: f64,
     /// The approach that improves more.
     pub method: Approach,
-    /// Largest batch size of one instance whose tail meets the target, at most 128; none if batch 1 misses it.
+    /// Largest batch size of one instance whose tail meets the target, at most 128; `None` if batch 1 misses it.
     pub largest_batch: Option<usize>,
     /// Smallest batch size whose tail is not below 0.85 of the target, at most 128: from here to the largest one the
     /// search for a batch size rests.
     pub smallest_resting_batch: usize,
-    /// Largest number of instances of batch 1 whose tail meets the target, at most 10; none if one misses it.
+    /// Maximum number of instances of batch 1 whose tail meets the target, at most 10; `None` if one misses it.
     pub largest_count: Option<usize>,
 }
 
@@ -68,8 +68,8 @@ impl PaperJob {
         }
     }
 
-    /// Tells if the paper's steady state is within one step of where the surface has it: a batch size at which its
-    /// search can rest, or the largest number of instances.
+    /// Returns whether the paper's steady state is within one step of the surface's: a batch size at which
+    /// its search can rest, or the maximum number of instances.
     #[must_use]
     pub fn steady_is_predicted(&self) -> bool {
         let it = self.prediction();

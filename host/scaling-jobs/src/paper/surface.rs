@@ -2,8 +2,8 @@
 
 use proctor_scaling::{Knobs, Surface};
 
-/// How sharply the slower of host and device decides the time of a batch: 1 would add their times up, infinity take
-/// the longer one.
+/// Sharpness with which the slower of host and device decides the time of a batch: 1 would add their times
+/// up, infinity take the longer one.
 ///
 /// Pinned by the five jobs that Tables 5 and 6 have at two counts (2, 9, 10, 19, 29): of halves, 2.5 leaves the least
 /// squares, 0.8 % on average.
@@ -15,10 +15,10 @@ pub const SHARPNESS: f64 = 2.5;
 /// Fig. 12. Counts from 2 on all have it, so it changes nothing that is pinned at 6 to 10 instances.
 pub const SHARING_COST: f64 = 0.05;
 
-/// Time that each further sample adds to a batch on the device, over that of the first one.
+/// Ratio of the time that each further sample adds to a batch on the device to the first one's.
 ///
-/// Pinned by job 3, the only one whose batches of 32 keep the device busy: with 0.14, what a further sample costs on
-/// the host is as in the other jobs of ImageNet.
+/// Pinned by job 3, the only one whose batches of 32 keep the device busy: with 0.14, the cost of a further
+/// sample on the host matches the other jobs of ImageNet.
 pub const DEVICE_STEP: f64 = 0.14;
 
 /// Power of the idle device, in watts (section 4.1).
@@ -36,7 +36,7 @@ pub const SPREAD_ALONE: f64 = 0.0024;
 /// percentile is 1.637 to 1.643 times the mean; they show no dependence on the size.
 pub const SPREAD_BATCH: f64 = 0.335;
 
-/// Parameters of a job, from which its times follow in closed form.
+/// Parameters of a job, which determine its times in closed form.
 ///
 /// A batch keeps the host busy, each instance for itself, and the device, which all instances share:
 ///
@@ -58,16 +58,16 @@ pub struct JobSurface {
     pub device_ms: Parameter,
     /// Power of the busy device above [`IDLE_W`], in watts.
     pub device_w: Parameter,
-    /// Items, in which the paper counts throughput, in a sample: 1 but for the frames of a video.
+    /// Number of items per sample, in which the paper counts throughput: 1 except for the frames of a video.
     pub items_per_sample: u32,
 }
 
 /// A number of the fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
-    /// The number.
+    /// Value of the parameter.
     pub value: f64,
-    /// Its source.
+    /// Source of the value.
     pub origin: Origin,
 }
 
@@ -79,7 +79,7 @@ pub enum Origin {
         /// Number of the job.
         by: u32,
     },
-    /// The same parameter of other jobs; their mean where there are several.
+    /// Same parameter of other jobs; their mean if there are several.
     Borrowed {
         /// Numbers of the jobs.
         from: Vec<u32>,
@@ -94,18 +94,18 @@ impl JobSurface {
         self.host_ms.value + self.host_step_ms.value * further(batch_size)
     }
 
-    /// Time for which a batch is on the device that all instances share, in ms.
+    /// Returns the time that a batch spends on the device, which all instances share, in ms.
     fn device_batch_ms(&self, knobs: Knobs) -> f64 {
         self.device_ms.value * (1.0 + DEVICE_STEP * further(knobs.batch_size)) * sharing(knobs.instances)
     }
 
-    /// Share of the time in which the device works, in (0, 1].
+    /// Returns the share of the time in which the device works, in (0, 1].
     #[must_use]
     pub fn device_share(&self, knobs: Knobs) -> f64 {
         self.device_batch_ms(knobs) / self.mean_ms(knobs)
     }
 
-    /// Power, in watts: that of the idle device, and what it takes while it works.
+    /// Returns the power, in watts: the idle device's, plus the additional power while it works.
     #[must_use]
     pub fn power_w(&self, knobs: Knobs) -> f64 {
         IDLE_W + self.device_w.value * self.device_share(knobs)
@@ -168,7 +168,7 @@ mod tests {
                     |batch_size, instances| job.surface.tail_ms(knobs(batch_size, instances), quantile);
                 for (batch, count) in (1..=128).flat_map(|batch| (1..=16).map(move |count| (batch, count))) {
                     assert!(tail(batch, count + 1) > tail(batch, count), "{} {batch} {count}", job.number);
-                    // The median of a batch lies below its mean, that of a single sample at it.
+                    // The median of a batch lies below its mean, the median of a single sample at it.
                     let is_first_step = batch == 1 && quantile < 0.9;
                     assert!(is_first_step || tail(batch + 1, count) > tail(batch, count), "{}", job.number);
                     let mean = |batch| job.surface.mean_ms(knobs(batch, count));

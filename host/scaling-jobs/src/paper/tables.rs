@@ -28,13 +28,13 @@ pub struct Efficiency {
     pub per_s: f64,
     /// Throughput with Clipper.
     pub per_s_clipper: f64,
-    /// Items for a joule with DNNScaler.
+    /// Number of items per joule with DNNScaler.
     pub per_j: f64,
-    /// Items for a joule with Clipper.
+    /// Number of items per joule with Clipper.
     pub per_j_clipper: f64,
 }
 
-/// A row of Table 4 with what the other tables have about the same job.
+/// A row of Table 4 with the other tables' data about the same job.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
     pub(super) number: u32,

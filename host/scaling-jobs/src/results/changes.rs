@@ -12,7 +12,7 @@ use crate::paper::{
     surface::JobSurface,
 };
 
-/// A run in the middle of which something changes.
+/// A run with a change in the middle.
 pub(super) struct Change {
     pub(super) figure: &'static str,
     pub(super) what: String,
@@ -20,7 +20,7 @@ pub(super) struct Change {
     pub(super) policy: &'static str,
     pub(super) before: Knobs,
     pub(super) after: Knobs,
-    /// Decisions after the change.
+    /// Number of decisions after the change.
     pub(super) decisions: usize,
     pub(super) is_settled: bool,
     /// Throughput over the best of the axes that the policy turns, after the change.
@@ -99,7 +99,7 @@ impl Change {
     }
 }
 
-/// The changes of sections 4.4 and 4.5, and those of `joint`.
+/// Returns the changes of sections 4.4 and 4.5, and the ones for `joint`.
 pub(super) fn changes() -> Vec<Change> {
     let inception = job(1).expect("a job of the paper");
     let tail_ms = |instances| inception.tail_ms(Knobs { instances, ..Knobs::LEAST });

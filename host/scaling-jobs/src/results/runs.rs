@@ -18,17 +18,17 @@ use crate::paper::{
 const SEED: u64 = 3;
 /// Shortest run, in ns: ten minutes.
 const RUN_NS: u64 = 600_000_000_000;
-/// Where the target is long, a run lasts this many of them.
+/// Minimum length of a run, in targets, if the target is long.
 const RUN_TARGETS: u64 = 3600;
 
 /// A policy on a job, to the end.
 #[derive(Debug, Clone)]
 pub(super) struct Run {
-    /// Where the knobs stood at the end.
+    /// Knobs at the end.
     pub(super) knobs: Knobs,
-    /// Decisions until it had settled for the first time; all if it never has.
+    /// Number of decisions until it had settled for the first time; all if it never has.
     pub(super) to_settle: usize,
-    /// Decisions in all.
+    /// Number of decisions in all.
     pub(super) decisions: usize,
     /// Batches since it had settled for the first time.
     pub(super) since_first: Settled,
@@ -120,13 +120,13 @@ pub(super) fn ns(ms: f64) -> u64 {
     (ms * 1e6) as u64
 }
 
-/// A policy that knows the curves of the paper but for that of the job itself.
+/// Returns a policy that knows the paper's curves except the job's own.
 pub(super) fn policy(name: &str, job: &PaperJob) -> Box<dyn ScalingPolicy> {
     let entry = POLICIES.iter().find(|entry| entry.name == name).expect("a policy of this name");
     (entry.make)(DnnScalerSettings { curves: curves_without(job.network), ..DnnScalerSettings::default() })
 }
 
-/// How long a policy runs on a job whose target is this, in ns.
+/// Returns how long a policy runs on a job with this target, in ns.
 pub(super) fn lasts_ns(target_ns: u64) -> u64 {
     RUN_NS.max(RUN_TARGETS * target_ns)
 }

@@ -8,7 +8,7 @@ use proctor_scaling::{Approach, Knobs, Surface};
 
 use crate::paper::{jobs::PaperJob, predictions::P95, surface::Origin, tables::Efficiency};
 
-/// Where the knobs stand, in short.
+/// Formats knobs briefly.
 fn short(knobs: Knobs) -> String {
     format!("{} x {}", knobs.batch_size, knobs.instances)
 }
@@ -31,22 +31,22 @@ fn letters(approach: Approach) -> &'static str {
     if approach == Approach::Batching { "B" } else { "MT" }
 }
 
-/// Tells if figures of the paper pin the time of the device, on which the steady state depends most.
+/// Returns whether figures of the paper pin the time of the device, on which the steady state depends most.
 pub(super) fn is_pinned(job: &PaperJob) -> bool {
     matches!(job.surface.device_ms.origin, Origin::Pinned { .. })
 }
 
 /// The approach that `dnnscaler` chose. Resting on one instance may be either.
 pub(super) fn choice(it: &JobRuns) -> Approach {
-    // The fourth decision, or a fifth where it looked again, is the first of the chosen Scaler: only that of batches
-    // leaves a second batch size behind.
+    // The fourth decision, or a fifth if it looked again, is the first of the chosen Scaler: only the Scaler
+    // of batches leaves a second batch size behind.
     let later = it.dnnscaler.path.iter().skip(3).filter(|knobs| knobs.batch_size != 32);
     let has_batch = later.clone().any(|knobs| knobs.batch_size > 1);
     if has_batch { Approach::Batching } else { method(it.dnnscaler.knobs) }
 }
 
-/// Tells if the rest of `dnnscaler` and that of the paper are within one step: one instance, or the sizes at which the
-/// search may rest, between 0.85 of the target and the target, with one more on each side.
+/// Returns whether the rests of `dnnscaler` and the paper are within one step: one instance, or the sizes at
+/// which the search may rest, between 0.85 of the target and the target, with one more on each side.
 pub(super) fn is_near(it: &JobRuns) -> bool {
     let (job, found) = (it.job, it.dnnscaler.knobs);
     match job.method {
@@ -116,12 +116,12 @@ impl Pair<'_> {
         [&self.it.of_mean[0], &self.it.of_mean[1]]
     }
 
-    /// How far the throughput is from the paper's.
+    /// Returns the deviation of the throughput from the paper's.
     pub(super) fn off(&self) -> f64 {
         self.per_s(&self.it.dnnscaler) / self.printed.per_s - 1.0
     }
 
-    /// Why the ratio to `clipper` is another than in the paper.
+    /// Returns why the ratio to `clipper` differs from the paper's.
     fn reason(&self) -> &'static str {
         let alone = self.it.job.surface.items_per_s(Knobs::LEAST);
         let found = self.per_s(&self.it.dnnscaler) / self.per_s(&self.it.clipper);
@@ -229,13 +229,13 @@ pub(super) const JOINTS: [&str; 9] = [
     "at p99: of the best; above target; decisions",
 ];
 
-/// Throughput of `joint` over that of the better Scaler on one axis alone.
+/// Returns the throughput of `joint` relative to the better Scaler on one axis alone.
 pub(super) fn over_axis(it: &JobRuns) -> f64 {
     let axis = it.axes.iter().chain([&it.clipper]).map(|run| per_s(it.job, run.knobs)).fold(0.0, f64::max);
     per_s(it.job, it.joint.knobs) / axis
 }
 
-/// Throughput of a run over that of the best of the grid.
+/// Returns the throughput of a run relative to the best of the grid.
 pub(super) fn of_best(it: &JobRuns, run: &Run, tail: f64) -> f64 {
     let best = it.job.surface.best(&goal(it.job, tail)).unwrap_or(Knobs::LEAST);
     per_s(it.job, run.knobs) / per_s(it.job, best)

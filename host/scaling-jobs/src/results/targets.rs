@@ -1,4 +1,4 @@
-//! The targets, each with what was found.
+//! Targets, each with its finding.
 
 use super::{
     changes::Change,
@@ -39,7 +39,7 @@ impl Target {
     }
 }
 
-/// Share by which a throughput may be off.
+/// Maximum relative error of a throughput.
 const OFF_MAX: f64 = 0.1;
 
 pub(super) fn targets(all: &[JobRuns], changes: &[Change]) -> Vec<Target> {
@@ -164,7 +164,7 @@ pub(super) fn targets(all: &[JobRuns], changes: &[Change]) -> Vec<Target> {
     ]
 }
 
-/// Tells if batches of 8 gain by instances, and 5 instances by batches of 8, where they do in the paper.
+/// Returns whether batches of 8 gain by instances, and 5 instances by batches of 8, as they do in the paper.
 fn gains_as_in_figure_12(all: &[JobRuns]) -> bool {
     let gain = |number: u32, from: (usize, usize)| {
         let at = |job: &PaperJob, (batch_size, instances)| {
