@@ -11,19 +11,19 @@ use crate::{
     window::{Done, Window, WindowRule},
 };
 
-/// Asks a policy after each window, and keeps what it answers.
+/// Asks a policy after each window, and keeps its answers.
 ///
 /// A pure state machine: the caller says which batches are done and turns the knobs. It says when they are turned
 /// ([`in_force`](Self::in_force)), since an instance takes a while to start.
 ///
-/// A short spike is ignored: where the policy has settled, a window that gives cause to move is followed by another,
-/// and the policy is asked only if that one gives cause too.
+/// A short spike is ignored: if the policy has settled, a window that gives cause to move is followed by
+/// another, and the policy is asked only if that one gives cause too.
 pub struct ControlLoop {
     policy: Box<dyn ScalingPolicy>,
     goal: Goal,
     now: Move,
     window: Window,
-    /// When knobs were last asked for, in ns, and with how many instances more.
+    /// Instant at which knobs were last requested, in ns, and number of additional instances.
     asked: (u64, u64),
     /// The last window at the present knobs.
     last: Option<Seen>,
@@ -35,17 +35,17 @@ pub struct ControlLoop {
 /// One decision, with what it was made of.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 pub struct Decision {
-    /// When it was made, in ns of the caller's clock.
+    /// Instant of the decision, in ns of the caller's clock.
     pub at_ns: u64,
     /// Latency target at that time, in ns.
     pub target_ns: u64,
-    /// Its cause.
+    /// Cause of the decision.
     pub cause: Cause,
     /// The last window at the knobs before it, if there was one.
     pub seen: Option<Seen>,
-    /// Where the knobs are to stand.
+    /// Intended knobs.
     pub knobs: Knobs,
-    /// Why.
+    /// Reason of the policy.
     pub reason: Reason,
     /// Figures that the policy expects there.
     pub predicted: Option<Predicted>,
@@ -86,7 +86,7 @@ impl ControlLoop {
         control
     }
 
-    /// Where the knobs are to stand.
+    /// Returns the intended knobs.
     #[must_use]
     pub fn knobs(&self) -> Knobs {
         self.now.knobs
@@ -98,7 +98,7 @@ impl ControlLoop {
         &self.goal
     }
 
-    /// Tells if the policy means to stay where it is.
+    /// Returns whether the policy intends to stay.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.now.is_settled
@@ -110,7 +110,7 @@ impl ControlLoop {
         &self.decisions
     }
 
-    /// The knobs stand as they are to stand from this instant on: batches that begin from now on count.
+    /// Records that the knobs are in force from this instant on: batches that begin from now on count.
     pub fn in_force(&mut self, now_ns: u64) {
         let (asked_ns, more) = self.asked;
         if let Some(each_ns) = now_ns.saturating_sub(asked_ns).checked_div(more) {
@@ -119,7 +119,7 @@ impl ControlLoop {
         self.window.in_force(now_ns);
     }
 
-    /// Takes a batch, and returns new knobs if they are to be turned now.
+    /// Takes a batch, and returns new knobs if they have to change now.
     pub fn batch_done(&mut self, done: &Done) -> Option<Knobs> {
         if !self.window.push(&self.goal, done) {
             return None;
@@ -138,13 +138,13 @@ impl ControlLoop {
         self.go_to(done.completed_ns, to, Cause::Window, Some(seen))
     }
 
-    /// The target is another from now on. Returns new knobs if they are to be turned.
+    /// Sets another target from now on. Returns new knobs if they have to change.
     pub fn set_target(&mut self, now_ns: u64, target_ns: u64) -> Option<Knobs> {
         self.goal.target_ns = target_ns;
         self.goal_changed(now_ns, Cause::Target)
     }
 
-    /// Lowers the bounds: nothing above these knobs is possible. Returns new knobs if they are to be turned.
+    /// Lowers the bounds: nothing above these knobs is possible. Returns new knobs if they have to change.
     pub fn limit(&mut self, now_ns: u64, most: Knobs) -> Option<Knobs> {
         self.goal.most = most.within(self.goal.most);
         self.goal_changed(now_ns, Cause::Bound)

@@ -1,7 +1,7 @@
-//! Measured latencies of networks by number of instances, and what they say about one that was measured at a few.
+//! Measured latencies of networks by number of instances, and their conclusions about one that was measured at a few.
 //!
-//! [`CurveLibrary`] is a matrix of networks and numbers of instances, which `file` keeps in CSV; `completion` estimates
-//! the row of a network of which a few cells are known, and `svd` takes the matrix apart for it.
+//! [`CurveLibrary`] is a matrix of networks and numbers of instances, which `file` keeps in CSV; `completion`
+//! estimates a network's row from a few known cells, and `svd` decomposes the matrix for it.
 
 mod completion;
 mod file;
@@ -43,8 +43,8 @@ impl CurveLibrary {
         Self::parse(Path::new("curves/paper.csv"), OF_THE_PAPER).expect("curves that can be read")
     }
 
-    /// Estimates of the latency at 1 to `count` instances, from what is `known`: numbers of instances with latencies,
-    /// in any unit.
+    /// Estimates the latency at 1 to `count` instances from `known`: numbers of instances with latencies, in
+    /// any unit.
     ///
     /// By completion of the matrix at rank 2; with no rows, by a straight line. Estimates never fall, and are empty if
     /// nothing is known.

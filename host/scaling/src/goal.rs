@@ -11,13 +11,13 @@ pub struct Goal {
     pub target_ns: u64,
     /// The quantile that is called the tail, in (0, 1): 0.95 in the DNNScaler paper.
     pub tail: f64,
-    /// Largest values of the knobs. What runs out of memory lowers them during the run.
+    /// Maximum values of the knobs. Running out of memory lowers them during the run.
     pub most: Knobs,
     /// The knobs that a policy may turn.
     pub approach: Approach,
-    /// Where a knob stands that is not turned.
+    /// Fixed knobs, for a knob that is not turned.
     pub base: Knobs,
-    /// How long an instance takes to start, in ns; 0 until one was started.
+    /// Start time of an instance, in ns; 0 until one was started.
     pub instance_start_ns: u64,
 }
 
@@ -28,8 +28,8 @@ impl Goal {
         Self { target_ns, tail, most, approach: Approach::Auto, base: Knobs::LEAST, instance_start_ns: 0 }
     }
 
-    /// Tells if this share of violations, of `batches`, is above what the tail leaves out by more than chance: two
-    /// standard deviations.
+    /// Returns whether this share of violations, of `batches`, exceeds the tail's allowance by more than
+    /// chance: two standard deviations.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
     pub fn is_exceeded(&self, batches: u64, violation_share: f64) -> bool {
@@ -37,14 +37,14 @@ impl Goal {
         violation_share > allowed + 2.0 * (allowed * self.tail / batches.max(1) as f64).sqrt()
     }
 
-    /// Tells if this share of violations is no more than the tail leaves out.
+    /// Returns whether this share of violations is no more than the tail leaves out.
     #[must_use]
     pub fn allows(&self, violation_share: f64) -> bool {
         // In binary 1 - 0.9 is less than a tenth.
         violation_share <= 1.0 - self.tail + 1e-9
     }
 
-    /// The least that may be set: what is not turned stays where it is.
+    /// Returns the minimum that may be set: a knob that is not turned stays where it is.
     #[must_use]
     pub fn least(&self) -> Knobs {
         let base = self.base.within(self.most);
@@ -55,7 +55,7 @@ impl Goal {
         }
     }
 
-    /// The most that may be set.
+    /// Returns the maximum that may be set.
     #[must_use]
     pub fn greatest(&self) -> Knobs {
         let least = self.least();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Batch size and number of instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct Knobs {
-    /// Largest number of samples in a batch, at least 1.
+    /// Maximum number of samples in a batch, at least 1.
     pub batch_size: usize,
     /// Number of instances of the model, at least 1.
     pub instances: usize,
@@ -25,7 +25,7 @@ impl Knobs {
         Some(Self { batch_size: count(batch_size)?, instances: count(instances)? })
     }
 
-    /// These knobs, neither above those of `most`, and both at least 1.
+    /// Returns these knobs, limited to `most`, and both at least 1.
     #[must_use]
     pub fn within(self, most: Self) -> Self {
         Self {

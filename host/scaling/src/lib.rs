@@ -1,7 +1,7 @@
 //! Policies that adjust batch size and number of instances for maximum throughput under a latency target.
 //!
 //! The two [`Knobs`] of a system that serves in batches are the batch size and the number of model instances. A
-//! [`ScalingPolicy`] receives the [`Goal`] and, after each window, what was [`Seen`]; it answers with a [`Move`].
+//! [`ScalingPolicy`] receives the [`Goal`] and, after each window, what it has [`Seen`]; it returns a [`Move`].
 //! [`ControlLoop`] groups finished batches into windows, asks the policy, and logs its decisions. Neither knows a
 //! scheduler: the caller turns the knobs and reports finished batches. [`Panels`] draws how they went.
 //!

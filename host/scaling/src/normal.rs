@@ -14,8 +14,8 @@ pub(crate) fn density(z: f64) -> f64 {
 
 /// Quantile of the standard normal distribution, for a fraction in (0, 1); infinite at its ends.
 ///
-/// A rational start, good to 0.0005 (Abramowitz and Stegun 26.2.23), then three steps of Newton on the complementary
-/// error function, each of which doubles the number of right digits.
+/// Starts with a rational approximation, good to 0.0005 (Abramowitz and Stegun 26.2.23), then takes three
+/// steps of Newton on the complementary error function, each of which doubles the number of right digits.
 #[must_use]
 pub fn normal_quantile(fraction: f64) -> f64 {
     if fraction > 0.5 {

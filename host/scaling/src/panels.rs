@@ -93,7 +93,7 @@ impl Panels {
         }
     }
 
-    /// The whole picture.
+    /// Returns the whole picture.
     #[must_use]
     pub fn finish(self) -> String {
         self.svg + "</svg>\n"

@@ -8,27 +8,27 @@ use crate::{goal::Goal, knobs::Knobs, reason::Reason, seen::Seen};
 ///
 /// A policy reads no clock and has no random numbers: the same windows lead to the same moves.
 pub trait ScalingPolicy: Send {
-    /// Where it begins.
+    /// Returns the first move.
     fn begin(&mut self, goal: &Goal) -> Move;
 
-    /// Where to go after a window at the knobs of its last move.
+    /// Returns the next move after a window at the knobs of its last move.
     ///
-    /// After a move that was settled it is asked only when it was [not content](Self::is_content).
+    /// After a settled move it is asked only when it was [not content](Self::is_content).
     fn decide(&mut self, goal: &Goal, seen: &Seen) -> Move;
 
-    /// Tells if a window gives no cause to leave the knobs of its last move, which was settled.
+    /// Returns whether a window gives no cause to leave the knobs of its last move, which was settled.
     fn is_content(&mut self, goal: &Goal, seen: &Seen) -> bool;
 
-    /// Where to go when the goal has become another. `seen` is the last window, if there was one since the last move.
+    /// Returns the next move after a change of goal. `seen` is the last window since the last move, if any.
     fn goal_changed(&mut self, goal: &Goal, seen: Option<&Seen>) -> Move;
 }
 
-/// Decision of a policy: where the knobs are to stand, and why.
+/// Decision of a policy: the intended knobs, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Move {
     /// The knobs for the next window.
     pub knobs: Knobs,
-    /// Why they stand there.
+    /// Reason for the knobs.
     pub reason: Reason,
     /// Figures that the policy expects to see, if it has an idea.
     pub predicted: Option<Predicted>,
@@ -51,7 +51,7 @@ impl Move {
         Self { is_settled: true, ..Self::to(knobs, reason) }
     }
 
-    /// The same with what is expected.
+    /// Returns the same with a prediction.
     #[must_use]
     pub fn predicting(self, predicted: Option<Predicted>) -> Self {
         Self { predicted, ..self }
@@ -63,7 +63,7 @@ impl Move {
 pub struct Predicted {
     /// Latency of the tail, in ns.
     pub tail_ns: f64,
-    /// Samples completed in a second, if it has an idea of that, too.
+    /// Number of samples completed per second, if the policy predicts it.
     pub throughput_qps: Option<f64>,
 }
 

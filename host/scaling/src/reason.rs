@@ -1,4 +1,4 @@
-//! Why the knobs stand where they stand.
+//! Reasons for the position of the knobs.
 
 use std::fmt;
 
@@ -42,18 +42,18 @@ pub enum Reason {
     AtBound,
     /// Not even one sample on one instance meets the target.
     Infeasible,
-    /// By a model of what was seen there may be more throughput, by this factor.
+    /// A model of the observations expects more throughput, by this factor.
     Promising {
         /// Throughput there, if it is as much better than expected as the model does not know, over the best so far.
         gain: f64,
     },
     /// A model needs to see this value to know the slope.
     Explores,
-    /// All that arrives is served within the target, so nothing is to be gained.
+    /// All arrivals are served within the target, so nothing is to be gained.
     ServesAll,
     /// The model expects nothing that is worth a move.
     NothingBetter,
-    /// As many moves were made as a policy is given.
+    /// The maximum number of moves of a policy was made.
     MovesSpent,
     /// The best of a grid that was measured whole.
     BestOfGrid,

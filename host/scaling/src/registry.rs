@@ -20,7 +20,7 @@ pub struct PolicyEntry {
     pub help: &'static str,
     /// The knobs that it can turn: with [`Approach::Auto`] either of them.
     pub turns: Approach,
-    /// Makes the policy. Only `dnnscaler` reads the settings.
+    /// Creates the policy. Only `dnnscaler` reads the settings.
     pub make: fn(DnnScalerSettings) -> Box<dyn ScalingPolicy>,
 }
 

@@ -7,13 +7,13 @@ use crate::{goal::Goal, knobs::Knobs, normal::normal_quantile};
 /// Figures of the batches of one window, all of which began with the same knobs.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 pub struct Seen {
-    /// Where the knobs stood.
+    /// Knobs of the window.
     pub knobs: Knobs,
     /// Number of batches.
     pub batches: u64,
     /// Number of samples that were completed.
     pub samples: u64,
-    /// Samples whose batch took longer than the target.
+    /// Number of samples whose batch took longer than the target.
     pub violations: u64,
     /// From the start of the window to its last completion, in ns.
     pub duration_ns: u64,
@@ -21,29 +21,29 @@ pub struct Seen {
     pub mean_ns: f64,
     /// Service time of the tail, in ns: no more than the allowed fraction of the samples took longer.
     pub tail_ns: u64,
-    /// Samples completed in a second; where input is not saturated, samples that would be if it were.
+    /// Number of samples completed per second; if input is not saturated, as if it were.
     pub throughput_qps: f64,
-    /// Samples that were completed in a second where input is not saturated.
+    /// Number of samples completed per second if input is not saturated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served_qps: Option<f64>,
 }
 
 impl Seen {
-    /// Tells if the knobs serve all that arrives within the target, which is half of that of the latency, with a
-    /// quarter of their capacity to spare.
+    /// Returns whether the knobs serve all arrivals within half of the latency target, with a quarter of
+    /// their capacity to spare.
     #[must_use]
     pub fn serves_all(&self, goal: &Goal) -> bool {
         self.serves_at(goal, 0.75, 0.8)
     }
 
-    /// Tells if the knobs still serve all, by a wider limit than [`serves_all`](Self::serves_all): a rate at the edge
-    /// turns them once and not in each window.
+    /// Returns whether the knobs still serve all, by a wider limit than [`serves_all`](Self::serves_all): a
+    /// rate at the edge turns them once and not in each window.
     #[must_use]
     pub fn still_serves_all(&self, goal: &Goal) -> bool {
         self.serves_at(goal, 0.9, 1.0)
     }
 
-    /// Tells if they serve all at this load at most, and within this share of the target of the latency.
+    /// Returns whether they serve all at this load at most, and within this share of the target of the latency.
     #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
     fn serves_at(&self, goal: &Goal, load_max: f64, share: f64) -> bool {
         let Some(served_qps) = self.served_qps.filter(|_| !self.misses(goal.target_ns)) else { return false };
@@ -51,8 +51,8 @@ impl Seen {
         let in_batch = self.samples as f64 / self.batches.max(1) as f64;
         let batch_size = self.knobs.batch_size as f64;
         let load = busy * in_batch / batch_size;
-        // With this much room a batch takes all that came while the one before it was served, also where chance brings
-        // more; then nothing waits for longer than a batch takes, and half of the target is for that.
+        // With this much room a batch takes everything that came while the one before it was served, even if chance
+        // brings more; then nothing waits for longer than a batch takes, and half of the target is for that.
         let takes_all = in_batch + 3.0 * in_batch.sqrt() <= batch_size;
         let wait_ns = self.mean_ns * waiting_services(load, self.knobs.instances, goal.tail);
         let latency_ns = wait_ns + self.tail_ns as f64;
@@ -66,7 +66,7 @@ impl Seen {
         ln_ratio / normal_quantile(tail).max(1.0)
     }
 
-    /// Tells if more samples were above the target than the tail leaves out.
+    /// Returns whether more samples were above the target than the tail leaves out.
     #[must_use]
     pub fn misses(&self, target_ns: u64) -> bool {
         self.tail_ns > target_ns
@@ -76,9 +76,9 @@ impl Seen {
 /// Services that a sample waits for, at the tail, at a load in (0, 1) of instances with equal service times and Poisson
 /// arrivals.
 ///
-/// In heavy traffic the wait of those that wait is exponential, from a mean of `1 / (2 (1 - load))` services of all
-/// instances (Kingman), and a share of about the load waits. That is somewhat long where the load is low or instances
-/// are several.
+/// In heavy traffic the wait of waiting samples is exponential, with a mean of `1 / (2 (1 - load))` services
+/// of all instances (Kingman), and a share of about the load waits. That is somewhat long if the load is low
+/// or instances are several.
 #[expect(clippy::cast_precision_loss, reason = "a small count")]
 fn waiting_services(load: f64, instances: usize, tail: f64) -> f64 {
     let mean = 1.0 / (2.0 * (1.0 - load).max(0.01) * instances as f64);

@@ -13,13 +13,13 @@ use crate::{
 pub struct Settled {
     /// From when on batches count, in ns.
     pub since_ns: u64,
-    /// When the last batch was completed, in ns.
+    /// Completion of the last batch, in ns.
     pub until_ns: u64,
     /// Number of batches.
     pub batches: u64,
     /// Number of samples.
     pub samples: u64,
-    /// Samples above the target.
+    /// Number of samples above the target.
     pub violations: u64,
 }
 
@@ -30,26 +30,26 @@ impl Settled {
         Self { since_ns, until_ns: since_ns, ..Self::default() }
     }
 
-    /// Tells if the batches are enough for figures: as many as a window has at least.
+    /// Returns whether the batches are enough for figures: as many as a window has at least.
     #[must_use]
     pub fn is_enough(&self) -> bool {
         self.batches >= WindowRule::BATCHES_MIN
     }
 
-    /// Batches that are enough to tell whether the tail is within the target: as many as a window takes that looks at
-    /// the tail. With a few there is often none above the target where far too many would be.
+    /// Returns the number of batches that show whether the tail is within the target: as many as a window
+    /// takes that looks at the tail. A few often have none above the target where far too many would be.
     #[must_use]
     pub fn batches_to_tell(goal: &Goal) -> u64 {
         WindowRule::default().batches(goal, Look::Tail, 1)
     }
 
-    /// Tells if the batches are enough to tell whether the tail is within the target.
+    /// Returns whether the batches are enough to decide whether the tail is within the target.
     #[must_use]
     pub fn tells(&self, goal: &Goal) -> bool {
         self.batches >= Self::batches_to_tell(goal)
     }
 
-    /// Takes a batch, of which `violations` samples were above the target.
+    /// Adds a batch with `violations` samples above the target.
     pub fn push(&mut self, done: &Done, violations: u64) {
         self.until_ns = self.until_ns.max(done.completed_ns);
         self.batches += 1;

@@ -18,17 +18,17 @@ use crate::{
 /// A system and what happens to it.
 #[derive(Clone, Copy)]
 pub struct Simulation<'a> {
-    /// How long batches take.
+    /// Service times of batches.
     pub surface: &'a dyn Surface,
-    /// How long an instance takes to start, in ns.
+    /// Start time of an instance, in ns.
     pub instance_start_ns: u64,
-    /// The times that are drawn.
+    /// Seed of the drawn times.
     pub seed: u64,
-    /// How long windows are.
+    /// Length of windows.
     pub rule: WindowRule,
-    /// When it ends, in ns.
+    /// End of the simulation, in ns.
     pub until_ns: u64,
-    /// Batches after which a policy that has settled, and is not disturbed any more, is believed to stay.
+    /// Number of batches after which a settled, undisturbed policy is assumed to stay.
     pub calm_batches: Option<u64>,
     /// Events, each with its time in ns, in the order of time.
     pub events: &'a [(u64, Event)],
@@ -43,20 +43,20 @@ pub enum Event {
     Target(u64),
     /// Times as long as by the surface that every batch takes that begins from now on.
     Slower(f64),
-    /// Nothing above these knobs is possible any more.
+    /// Settings above these knobs become impossible.
     Most(Knobs),
 }
 
 /// A span of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimulatedSpan {
-    /// Where the knobs were to stand at its end.
+    /// Intended knobs at its end.
     pub knobs: Knobs,
     /// The target at its end, in ns.
     pub target_ns: u64,
     /// Latency of the tail, in ns.
     pub tail_ns: u64,
-    /// When it began, in ns.
+    /// Begin, in ns.
     pub from_ns: u64,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Has a policy scale it.
+    /// Runs it under a policy.
     #[must_use]
     pub fn run(&self, policy: Box<dyn ScalingPolicy>, goal: Goal) -> Simulated {
         let mut times = Times { surface: self.surface, state: self.seed, at: None };
@@ -152,7 +152,7 @@ impl<'a> Simulation<'a> {
 /// Draws service times.
 struct Times<'a> {
     surface: &'a dyn Surface,
-    /// Of SplitMix64.
+    /// State of SplitMix64.
     state: u64,
     /// The last knobs with their mean in ns and spread.
     at: Option<(Knobs, f64, f64)>,
@@ -214,7 +214,7 @@ impl Timeline {
         }
     }
 
-    /// Takes a batch, and returns new knobs if they are to be turned. `in_force_ns` is since when they stand.
+    /// Takes a batch, and returns new knobs if they have to change. They are in force since `in_force_ns`.
     fn take(&mut self, done: &Done, in_force_ns: Option<u64>) -> Option<Knobs> {
         let is_above = done.completed_ns - done.started_ns > self.control.goal().target_ns;
         let violations = if is_above { done.samples } else { 0 };

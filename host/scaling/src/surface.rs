@@ -12,8 +12,8 @@ pub trait Surface {
 
     /// The tail of the service time over its mean, at this quantile in (0, 1). At least 1 for upper quantiles.
     ///
-    /// The log-normal distribution of mean 1 has its quantile q at exp(z s - s^2 / 2), where z is that of the normal
-    /// distribution and s the spread.
+    /// The log-normal distribution of mean 1 has its quantile q at exp(z s - s^2 / 2), where z is the normal
+    /// distribution's quantile and s the spread.
     fn tail_ratio(&self, knobs: Knobs, quantile: f64) -> f64 {
         let spread = self.spread(knobs);
         if spread == 0.0 {
@@ -33,7 +33,7 @@ pub trait Surface {
         (knobs.batch_size * knobs.instances) as f64 * 1000.0 / self.mean_ms(knobs)
     }
 
-    /// The knobs with the most throughput of all that may be set and whose tail meets the target, if any does.
+    /// Returns the knobs with the maximum throughput among all allowed ones whose tail meets the target, if any does.
     #[expect(clippy::cast_precision_loss, reason = "below 2^52")]
     fn best(&self, goal: &Goal) -> Option<Knobs> {
         let (least, most) = (goal.least(), goal.greatest());

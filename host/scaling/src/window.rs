@@ -6,26 +6,26 @@ use serde::Serialize;
 
 use crate::{goal::Goal, knobs::Knobs, policy::Look, seen::Seen};
 
-/// How long windows are.
+/// Length of windows.
 ///
-/// A window begins when its knobs are in force, and leaves out the first batch of each instance, which ran beside
+/// A window begins when its knobs are in force, and leaves out the first batch of each instance, which ran alongside
 /// batches of other knobs or found everything cold. One that looks at the tail ends early as soon as twice as many
 /// batches were above the target as a whole one may have, and goes on, up to [`tail_reach`](Self::tail_reach) times its
 /// batches, for as long as chance leaves open on which side of the target the tail lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct WindowRule {
-    /// Batches of a window that looks at the throughput alone, for each instance.
+    /// Number of batches of a window that looks at the throughput alone, for each instance.
     pub profile_batches: u64,
-    /// Batches above the tail in a window that looks at it, on average: 4 make 80 batches at p95 and 400 at p99.
+    /// Average number of batches above the tail in a window that looks at it: 4 make 80 batches at p95 and 400 at p99.
     pub tail_batches: u64,
-    /// Largest number of batches of a window that looks at the tail, as a multiple of its usual number, at least 1.
+    /// Maximum number of batches of a window that looks at the tail, as a multiple of its usual number, at least 1.
     pub tail_reach: u64,
     /// True if there is always another sample. Where there is not, the throughput that a setting has room for is taken
     /// from the time that its batches took.
     pub is_saturated: bool,
     /// A window lasts at least this long, in ns: shorter than that, what else a machine does at times decides.
     pub duration_min_ns: u64,
-    /// A window that has lasted this long ends with what it has, as long as it has some batches, in ns.
+    /// Length after which a window ends with the batches that it has, if any, in ns.
     pub duration_max_ns: u64,
 }
 
@@ -43,7 +43,7 @@ impl Default for WindowRule {
 }
 
 impl WindowRule {
-    /// Fewest batches that say anything.
+    /// Minimum number of batches that say anything.
     pub(crate) const BATCHES_MIN: u64 = 8;
 
     /// Batches that a window takes.
@@ -68,9 +68,9 @@ impl WindowRule {
 pub struct Done {
     /// Number of the instance.
     pub instance: usize,
-    /// When it began, in ns.
+    /// Begin, in ns.
     pub started_ns: u64,
-    /// When its samples were completed, in ns of the same clock.
+    /// Instant at which its samples were completed, in ns of the same clock.
     pub completed_ns: u64,
     /// Number of its samples.
     pub samples: u64,
@@ -82,7 +82,7 @@ pub(crate) struct Window {
     rule: WindowRule,
     knobs: Knobs,
     look: Look,
-    /// When the knobs came into force, in ns; `None` until they do.
+    /// Instant at which the knobs came into force, in ns; `None` until they do.
     in_force_ns: Option<u64>,
     counts: Counts,
     /// By number of the instance: whether it has ended a batch of these knobs.
@@ -97,9 +97,9 @@ pub(crate) struct Window {
 struct Counts {
     batches: u64,
     samples: u64,
-    /// Samples that came with the first completion: what is before it is no part of what is served.
+    /// Number of samples that came with the first completion: the time before it does not count as service.
     samples_of_first: u64,
-    /// Batches with a sample above the target.
+    /// Number of batches with a sample above the target.
     bad_batches: u64,
     /// Time that all batches took together, in ns.
     busy_ns: u64,
@@ -128,7 +128,7 @@ impl Pace {
 }
 
 impl Counts {
-    /// Tells if more or fewer batches were above the target than chance allows a tail that is just within it.
+    /// Returns whether more or fewer batches were above the target than chance allows a tail that is just within it.
     #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
     fn tell_the_side(&self, goal: &Goal) -> bool {
         /// Standard deviations, by which a whole window without any batch above the target is clear, and one with
@@ -158,7 +158,7 @@ impl Window {
         }
     }
 
-    /// Begins again, for knobs that are to come into force.
+    /// Restarts, for knobs that are to come into force.
     pub(crate) fn wait_for(&mut self, knobs: Knobs, look: Look) {
         (self.knobs, self.look, self.in_force_ns) = (knobs, look, None);
     }
@@ -170,7 +170,7 @@ impl Window {
         self.clear();
     }
 
-    /// Begins again with the same knobs. Of instances that have ended a batch of them nothing is left out.
+    /// Restarts with the same knobs. Leaves nothing out of instances that have ended a batch of them.
     pub(crate) fn go_on(&mut self, look: Look) {
         self.look = look;
         self.clear();
@@ -190,7 +190,7 @@ impl Window {
         if self.has_begun.len() <= done.instance {
             self.has_begun.resize(done.instance + 1, false);
         }
-        // It ran beside batches of other knobs, or found everything cold.
+        // It ran alongside batches of other knobs, or found everything cold.
         if !mem::replace(&mut self.has_begun[done.instance], true) {
             return false;
         }
@@ -216,7 +216,7 @@ impl Window {
         let lasted_ns = counts.last_completed_ns - counts.first_completed_ns;
         let is_long = lasted_ns >= self.rule.duration_max_ns && counts.batches >= WindowRule::BATCHES_MIN;
         let is_tail = self.look == Look::Tail;
-        // Twice as many as a whole window may have: nothing that follows would change what is thought of it.
+        // Twice as many as a whole window may have: later batches would not change the conclusion.
         let is_hopeless =
             is_tail && counts.batches < wanted && counts.bad_batches >= 2 * self.rule.tail_batches;
         let is_clear =
@@ -227,7 +227,7 @@ impl Window {
         is_full || is_enough && lasted_ns >= self.rule.duration_min_ns
     }
 
-    /// Figures of the batches so far, of which there is at least one.
+    /// Returns the figures of the batches so far, at least one.
     #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
     pub(crate) fn seen(&mut self, goal: &Goal) -> Seen {
         let Counts {
@@ -411,7 +411,7 @@ mod tests {
                 })
             });
             let ends: Vec<bool> = batches.map(|done| window.push(&GOAL, &done)).collect();
-            // The first of each is left out.
+            // The first batch of each is left out.
             assert_eq!(ends.iter().position(|over| *over), Some(89));
             // Two samples in 1000 ns each.
             assert!((window.seen(&GOAL).throughput_qps - 2e7).abs() < 1.0, "{apart_ns}");

@@ -1,10 +1,10 @@
 //! Completion of a row of latencies by a matrix of low rank.
 //!
-//! Rows are taken as slowdowns, latency over that of one instance, so that a large network counts as much as a small
-//! one. All rows of the library are complete; so of a matrix of rank r with one more row, that row is a combination of
-//! the library's r leading right singular vectors, and its known cells give the coefficients by least squares. To
-//! truncate the decomposition of the whole matrix again and again, with the known cells put back each time, ends at the
-//! same row.
+//! Rows are treated as slowdowns, latency relative to one instance, so that a large network counts as much as
+//! a small one. All rows of the library are complete; so of a matrix of rank r with one more row, that row is
+//! a combination of the library's r leading right singular vectors, and its known cells give the coefficients
+//! by least squares. Truncating the decomposition of the whole matrix again and again, with the known cells
+//! put back each time, ends at the same row.
 
 use super::svd::{Direction, directions, dot};
 
@@ -18,10 +18,10 @@ pub(super) const RANK: usize = 2;
 /// Singular values below this fraction of the first are rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// Estimates for 1 to `count` instances from what is `known` of the row, in any unit: numbers of instances with
+/// Estimates 1 to `count` instances from the `known` cells of the row, in any unit: numbers of instances with
 /// latencies. `rows` are the others, all of one length.
 ///
-/// Known cells stay as they are, but for a latency below that of fewer instances, which is raised to it. No estimate is
+/// Known cells stay as they are, except that a latency below that of fewer instances is raised to it. No estimate is
 /// below that of fewer instances, nor further above it than if instances took turns. Empty if nothing is known.
 pub(super) fn complete(rows: &[Vec<f64>], known: &[(usize, f64)], count: usize, rank: usize) -> Vec<f64> {
     let known = ordered(known);
@@ -72,7 +72,7 @@ fn low_rank(rows: &[Vec<f64>], known: &[(usize, f64)], unit: f64, rank: usize) -
     let longest = directions.first()?.value;
     let useful = directions.iter().take_while(|it| it.value > ROUNDING * longest).count();
     let rank = rank.min(useful).min(cells.len());
-    // A combination that the known cells do not determine gives way to one of lower rank.
+    // If the known cells do not determine a combination, use one of lower rank.
     let (used, factors) = (1..=rank).rev().find_map(|rank| {
         let used = &directions[..rank];
         Some((used, least_squares(used, &cells)?))
@@ -97,7 +97,7 @@ fn least_squares(used: &[Direction], cells: &[(usize, f64)]) -> Option<Vec<f64>>
     let scale = equations.iter().enumerate().map(|(at, row)| row[at]).fold(0.0, f64::max);
     for at in 0..equations.len() {
         let pivot = equations[at].clone();
-        // What is left of a vector that depends on those before it.
+        // Remainder of a vector that depends on the ones before it.
         if pivot[at].abs() <= ROUNDING * scale {
             return None;
         }
@@ -109,7 +109,7 @@ fn least_squares(used: &[Direction], cells: &[(usize, f64)]) -> Option<Vec<f64>>
     Some(equations.iter().enumerate().map(|(at, row)| row[row.len() - 1] / row[at]).collect())
 }
 
-/// The estimate, or where there is none a straight line, within the bounds that what is known sets.
+/// Returns the estimate, or without one a straight line, within the bounds set by the known cells.
 fn bounded(known: &[(usize, f64)], instances: usize, estimate: Option<f64>) -> f64 {
     let below = known.iter().rev().find(|(count, _)| *count <= instances);
     let above = known.iter().find(|(count, _)| *count >= instances);

@@ -5,8 +5,8 @@
 //! resnet50,9.7,14.9,21.8
 //! mobilenet,4.1,4.3,4.7
 //! ```
-//! Latencies are in milliseconds, a column for each number of instances from 1 on. Empty lines do not count, nor do
-//! those that begin with `#`.
+//! Latencies are in milliseconds, a column for each number of instances from 1 on. Empty lines do not count,
+//! nor do lines that begin with `#`.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ use super::CurveLibrary;
 /// Latencies that can be in a file, in ms: a nanosecond to eleven days.
 const LATENCIES_MS: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 
-/// Why a library of curves cannot be used.
+/// Reason why a library of curves cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CurvesError {
     /// The file cannot be read.
@@ -31,7 +31,7 @@ pub enum CurvesError {
         /// The system's error.
         source: io::Error,
     },
-    /// The file cannot be written; what was there before is still there.
+    /// The file cannot be written; its old content is still there.
     #[error("cannot write {}", path.display())]
     Write {
         /// The file.
@@ -52,7 +52,7 @@ pub enum CurvesError {
         path: PathBuf,
         /// Number of the line, from 1.
         line: usize,
-        /// The fault.
+        /// Fault of the line.
         fault: LineFault,
     },
     /// A curve that was to be kept cannot be in a file.
@@ -78,7 +78,7 @@ pub enum LineFault {
     Header {
         /// The number of instances that should be there.
         expected: usize,
-        /// The cell.
+        /// Content of the cell.
         got: String,
     },
     /// The line has no name, or one that would not be read back.
@@ -102,9 +102,9 @@ pub enum LineFault {
         "{got} latencies for {expected} numbers of instances; measure the network again, or remove the line"
     )]
     Count {
-        /// Numbers of instances.
+        /// Expected number of latencies.
         expected: usize,
-        /// Latencies.
+        /// Number of latencies found.
         got: usize,
     },
     /// A cell is not a latency.
@@ -112,13 +112,13 @@ pub enum LineFault {
         "\"{got}\" is not a latency in ms from 0.000001 to 1000000000; measure the network again, or remove the line"
     )]
     Latency {
-        /// The cell.
+        /// Content of the cell.
         got: String,
     },
 }
 
 impl CurveLibrary {
-    /// Largest number of columns of a file: more instances than that share no device.
+    /// Maximum number of columns of a file: more instances do not share a device.
     pub const COUNT_MAX: usize = 64;
 
     /// Reads a file of curves.
@@ -154,9 +154,9 @@ impl CurveLibrary {
         if library.curves.is_empty() { Err(empty()) } else { Ok(library) }
     }
 
-    /// Puts a curve into a file, in the place of an earlier one of this name; makes the file if there is none.
+    /// Puts a curve into a file, replacing an earlier one of this name; creates the file if there is none.
     ///
-    /// The file is written under another name and renamed, so that it is whole whatever happens.
+    /// The file is written under another name and renamed, so that it is always whole.
     ///
     /// # Errors
     /// If the file is damaged, has another number of columns, or cannot be written, or if the curve cannot be in it.
@@ -235,7 +235,7 @@ fn curve(line: &str, count: usize) -> Result<(&str, Vec<f64>), LineFault> {
 /// The text with this row in the place of the one of the same name, or at its end. Comments stay.
 fn with_row(text: &str, network: &str, row: &str) -> String {
     let is_its = |line: &&str| line.split(',').next().is_some_and(|name| name.trim() == network);
-    // The first line that counts is the header, whatever its first cell says.
+    // The first line that counts is the header, regardless of its first cell.
     let counts = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with('#');
     let header = text.lines().position(|line| counts(&line)).unwrap_or(0);
     let place = text.lines().skip(header + 1).position(|line| counts(&line) && is_its(&line));
@@ -258,7 +258,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
         fs::rename(&temporary, path)
     });
     if written.is_err() {
-        // The first error is the one to tell of.
+        // Report the first error.
         let _ = fs::remove_file(&temporary);
     }
     written

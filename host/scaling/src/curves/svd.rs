@@ -3,7 +3,7 @@
 /// Sweeps after which rotations end in any case; ten are usual.
 const SWEEPS_MAX: usize = 60;
 
-/// A direction in which the rows of a matrix extend, and how far.
+/// A direction in which the rows of a matrix extend, and its length.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Direction {
     /// The singular value, 0 or more.
@@ -90,7 +90,7 @@ mod tests {
                     let expected = f64::from(u8::from(at == other_at));
                     prop_assert!((dot(&one.vector, &other.vector) - expected).abs() < 1e-12);
                 }
-                // As long as the rows are in this direction.
+                // Length of the rows in this direction.
                 let length = rows.iter().map(|row| dot(row, &one.vector).powi(2)).sum::<f64>().sqrt();
                 prop_assert!((length - one.value).abs() < 1e-10 * scale);
             }
@@ -102,7 +102,7 @@ mod tests {
                     prop_assert!((back - cell).abs() < 1e-10 * scale);
                 }
             }
-            // Left singular vectors are perpendicular, too, which makes it the decomposition.
+            // Left singular vectors are perpendicular, too, so this is the decomposition.
             for (at, one) in directions.iter().enumerate() {
                 for other in &directions[at + 1..] {
                     let product: f64 =

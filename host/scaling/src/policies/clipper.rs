@@ -11,11 +11,11 @@ use crate::{
 /// The rival of the DNNScaler paper (section 4.1): batches grow by 4 samples until the tail is above the target, and
 /// then shrink by a tenth until it is not. The number of instances stays as it is.
 ///
-/// Clipper goes on to increase after a back-off for ever. Here it rests where the back-off led, as in the paper's Fig.
-/// 7, until the tail is above the target again, or so far below what it was that a larger size may fit.
+/// Clipper goes on to increase after a back-off for ever. Here it rests at the backed-off size, as in the paper's Fig.
+/// 7, until the tail is above the target again, or so far below its old value that a larger size may fit.
 ///
-/// It knows no rate: where samples arrive more slowly than they are served, batches hold what has arrived, the tail
-/// does not rise with their bound, and the bound grows to the greatest that may be set.
+/// It knows no rate: if samples arrive more slowly than they are served, batches hold what has arrived, the
+/// tail does not rise with their bound, and the bound grows to the allowed maximum.
 #[derive(Debug, Default)]
 pub struct Clipper {
     size: usize,
@@ -23,10 +23,10 @@ pub struct Clipper {
     rest: Rest,
 }
 
-/// How a size stands to a back-off.
+/// Relation of a size to a back-off.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 enum Rest {
-    /// Sizes grow.
+    /// Sizes grow, without a back-off.
     #[default]
     None,
     /// The last move was a back-off.
@@ -35,10 +35,10 @@ enum Rest {
     At(u64),
 }
 
-/// Samples by which a batch grows: four in the DNNScaler paper (section 4.1).
+/// Number of samples by which a batch grows: four in the DNNScaler paper (section 4.1).
 const STEP: usize = 4;
 
-/// A tail below this share of what it was is another system, on which an increase is tried again.
+/// Share of its old value below which a tail means another system, on which an increase is tried again.
 const SAME_TAIL: f64 = 0.85;
 
 impl Clipper {

@@ -28,11 +28,11 @@ use profiler::{Profiler, Step};
 /// Settings of the policy. The defaults are the paper's.
 #[derive(Debug, Clone)]
 pub struct DnnScalerSettings {
-    /// alpha: a tail between `alpha * target` and the target is left as it is, in (0, 1).
+    /// alpha: a tail between `alpha * target` and the target is left alone, in (0, 1).
     pub alpha: f64,
-    /// m: the batch size that is profiled beside 1.
+    /// m: the batch size that is profiled in addition to 1.
     pub profiled_batch_size: usize,
-    /// n: the number of instances that is profiled beside 1.
+    /// n: the number of instances that is profiled in addition to 1.
     pub profiled_instances: usize,
     /// Variant of the rules.
     pub variant: Variant,
@@ -57,7 +57,7 @@ impl Default for DnnScalerSettings {
 pub enum Variant {
     /// The text of section 3.3, with a rest where the search would go on for ever.
     Text,
-    /// Algorithm 1 to the letter, but for line 13: the tail is that of the last window.
+    /// Algorithm 1 to the letter, except for line 13: the tail is the last window's.
     Algorithm,
     /// Algorithm 1 to the letter, with the largest tail since the start in line 13.
     AlgorithmSinceStart,

@@ -1,4 +1,4 @@
-//! A setting as a policy: what a user would have chosen, beside what the others find.
+//! Treats a fixed setting as a policy: a user's choice, to compare with the other policies' results.
 
 use crate::{
     goal::Goal,
@@ -8,7 +8,7 @@ use crate::{
     seen::Seen,
 };
 
-/// Stays at one setting, whatever it sees.
+/// Stays at one setting regardless of its observations.
 #[derive(Debug, Clone, Copy)]
 pub struct Fixed(pub Knobs);
 

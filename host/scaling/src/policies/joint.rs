@@ -1,7 +1,7 @@
 //! `joint`: batch size and instances together, by a model of the latency that every window improves.
 //!
-//! 1. One sample on one instance is measured, then a batch and several instances of which even a latency proportional
-//!    to their number would meet the target, then batches on several instances.
+//! 1. It measures one sample on one instance, then a batch and several instances for which even a latency
+//!    proportional to their number would meet the target, then batches on several instances.
 //! 2. A [`Model`] is fitted to all windows. The best is the measured setting with the most throughput whose tail, plus
 //!    [`MARGIN`] standard deviations, is within the target. The next setting has the greatest gain over the best, as a
 //!    logarithm and with [`CURIOSITY`] standard deviations of hope, times the chance that its tail is within the
@@ -10,14 +10,14 @@
 //! 3. That repeats until no gain is worth a move, or until the moves are spent. Then the knobs go to the best, and
 //!    stay.
 //!
-//! Where samples arrive at a rate, a setting that serves all of them within the target is enough: it stays at the first
-//! one that does, until it no longer does by a wider limit ([`Seen::still_serves_all`]).
+//! If samples arrive at a rate, a setting that serves all of them within the target is enough: it stays at
+//! the first such setting until it fails by a wider limit ([`Seen::still_serves_all`]).
 //!
-//! It stays until the share of violations since then is above what the tail leaves out by more than chance, or the mean
-//! latency is another by more than [`DRIFT`], what has turned out to be usual, and chance, or until several windows of
-//! what it took for infeasible are within the target. In the first case the setting is remembered as bad; in the second
-//! all that was seen is scaled by how much it has become slower or faster. An instance more has to gain more the longer
-//! instances take to start.
+//! It stays until the share of violations since then exceeds the tail's allowance by more than chance, or the
+//! mean latency changes by more than [`DRIFT`], the usual variation, and chance, or until several windows
+//! that it took for infeasible are within the target. In the first case the setting is remembered as bad; in
+//! the second all observations are scaled by how much it has become slower or faster. An additional instance
+//! has to gain more the longer instances take to start.
 
 mod gaussian;
 mod model;
@@ -39,11 +39,11 @@ use model::{Estimate, Model, Point};
 #[derive(Debug)]
 pub struct Joint {
     points: Vec<Point>,
-    /// Moves since the start, or since the goal or the system changed.
+    /// Number of moves since the start, or since the goal or the system changed.
     moves: usize,
     now: Option<Knobs>,
     rest: Option<Rest>,
-    /// It has settled because all that arrives is served.
+    /// It has settled because all arrivals are served.
     serves_all: bool,
     /// It has settled because nothing is within the target.
     is_infeasible: bool,
@@ -70,7 +70,7 @@ impl Default for Joint {
 struct Rest {
     /// Mean latency by sample, in ns, over the windows without drift.
     mean_ns: f64,
-    /// Batches in that mean.
+    /// Number of batches in that mean.
     mean_batches: f64,
     batches: u64,
     samples: f64,
@@ -87,10 +87,10 @@ enum Doubt {
     Feasible,
 }
 
-/// Least factor by which a setting has to be expected better to go there.
+/// Minimum factor by which a setting has to be expected better to go there.
 const GAIN_MIN: f64 = 1.01;
 
-/// Moves in which the axes, and what lies between them, are looked at first.
+/// Maximum number of moves in which the axes, and the settings between them, are explored first.
 const EXPLORING_MAX: usize = 4;
 
 /// Moves after which the best is taken, so that there are fewer than ten decisions.
@@ -103,7 +103,7 @@ const DRIFT: f64 = 0.12;
 /// Standard deviations by which the mean latencies of two windows differ if the system is another.
 const CHANCE: f64 = 4.0;
 
-/// Largest change that is put up with: half as slow again.
+/// Maximum tolerated change: half as slow again.
 const DRIFT_MAX: f64 = 0.4;
 
 /// Time over which an instance has to pay for its start, in ns: a minute.
@@ -112,17 +112,17 @@ const HORIZON_NS: f64 = 60e9;
 /// Standard deviations by which the tail of a setting has to lie below the target to stay there.
 const MARGIN: f64 = 0.7;
 
-/// Least chance to be within the target with which a setting is tried that was not measured.
+/// Minimum chance of being within the target at which an unmeasured setting is tried.
 const CHANCE_MIN: f64 = 0.2;
 
-/// Least logarithm of a gain, times its chance, for which a setting is tried.
+/// Minimum logarithm of a gain, times its chance, at which a setting is tried.
 const PROMISE_MIN: f64 = 0.003;
 
-/// Standard deviations by which the throughput of a setting that was not measured is hoped to be above the estimate.
+/// Standard deviations by which the throughput of an unmeasured setting is hoped to exceed the estimate.
 const CURIOSITY: f64 = 1.0;
 
 impl Joint {
-    /// Goes on from all that was seen.
+    /// Continues from all observations.
     fn go_on(&mut self, goal: &Goal, reason: Option<Reason>) -> Move {
         let to = self.choose(goal);
         self.is_infeasible = to.reason == Reason::Infeasible;
@@ -146,7 +146,7 @@ impl Joint {
             }
         }
         let Some(best) = best else {
-            // Nothing that was seen is within the target. What the model expects to be, is tried; the least at last.
+            // Nothing observed is within the target. Try the setting that the model expects to be; the minimum at last.
             return match self.expected(goal, &model).filter(|_| self.moves < MOVES_MAX) {
                 Some((knobs, estimate)) => {
                     Move::to(knobs, Reason::Above).predicting(Some(predicted(&estimate)))
@@ -185,9 +185,9 @@ impl Joint {
         (instances != least && !has(&|knobs| knobs.instances > least.instances)).then_some(instances)
     }
 
-    /// A setting with larger batches and more instances, if none was measured: how they get on with each other follows
-    /// from nothing that was seen on the axes. They do best where the latency is the greater one of both alone; half
-    /// way, by ratio, from there to what the model expects the target has to be met.
+    /// Returns a setting with larger batches and more instances, if none was measured: the axes do not show
+    /// how both interact. They do best where the latency is the greater one of both alone; half way, by
+    /// ratio, from there to the model's expectation the target has to be met.
     fn unseen_inside(&self, goal: &Goal, model: &Model, best: &Point) -> Option<Knobs> {
         let (least, most) = (goal.least(), goal.greatest());
         let is_inside =
@@ -212,7 +212,7 @@ impl Joint {
         hoped.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(knobs, _)| knobs)
     }
 
-    /// The most throughput that was measured within the target.
+    /// Returns the maximum throughput that was measured within the target.
     fn best(&self, goal: &Goal, model: &Model) -> Option<Point> {
         let fits = |point: &&Point| {
             let Estimate { tail_ns, deviation, .. } = model.at(point.knobs);
@@ -224,7 +224,7 @@ impl Joint {
         fitting.max_by(|one, other| one.throughput_qps().total_cmp(&other.throughput_qps())).copied()
     }
 
-    /// The most throughput that the model hopes for within the target where nothing was measured yet.
+    /// Returns the maximum throughput that the model expects within the target at an unmeasured setting.
     fn expected(&self, goal: &Goal, model: &Model) -> Option<(Knobs, Estimate)> {
         let target_ns = to_f64(goal.target_ns);
         self.most_of_unseen(goal, model, |_, estimate| {
@@ -245,7 +245,7 @@ impl Joint {
         })
     }
 
-    /// The setting with the most of what is asked of its estimate, of those that were not measured and do not lie
+    /// Returns the setting with the maximum of a property of its estimate, among unmeasured settings not
     /// beyond a bad one.
     fn most_of_unseen(
         &self,
@@ -272,7 +272,7 @@ impl Joint {
         best.map(|(_, knobs, estimate)| (knobs, estimate))
     }
 
-    /// Tells if both knobs are at or above those of a setting that was bad: latency grows with both.
+    /// Returns whether both knobs are at or above a bad setting's: latency grows with both.
     fn is_beyond_bad(&self, knobs: Knobs) -> bool {
         let is_beyond =
             |bad: &Point| knobs.batch_size >= bad.knobs.batch_size && knobs.instances >= bad.knobs.instances;
@@ -373,7 +373,7 @@ impl ScalingPolicy for Joint {
         } else if goal.is_exceeded(rest.batches, share) {
             Some(Doubt::Violations)
         } else if self.is_infeasible && rest.batches > seen.batches && share <= 1.0 - goal.tail {
-            // Several windows are within the target: that of the decision was off by chance, or the system was cold.
+            // Several windows are within the target: the one that decided was off by chance, or the system was cold.
             Some(Doubt::Feasible)
         } else {
             None
@@ -405,7 +405,7 @@ impl Estimate {
 
     /// Chance that the tail is within the target.
     fn chance_within(&self, target_ns: f64) -> f64 {
-        /// Least deviation that is believed, so that a model which is sure divides by no 0.
+        /// Minimum credible deviation, so that a certain model does not divide by 0.
         const DEVIATION_MIN: f64 = 1e-3;
         normal::share_below((target_ns / self.tail_ns).ln() / self.deviation.max(DEVIATION_MIN))
     }

@@ -11,7 +11,7 @@ use crate::{
 /// Exhaustive search over a grid: for each number of instances the batch sizes in ascending order, until one is above
 /// the target. A larger batch never takes less time, so nothing behind it can be within.
 ///
-/// It knows no change: where it ends it stays, unless the target or the bounds change, which begins the grid again.
+/// It knows no change: it stays at its end point, unless the target or the bounds change, which restarts the grid.
 #[derive(Debug)]
 pub struct Oracle {
     sizes: Vec<usize>,
@@ -72,7 +72,7 @@ impl ScalingPolicy for Oracle {
         let (size, instances) = self.at;
         self.at =
             if misses || size + 1 == self.sizes.len() { (0, instances + 1) } else { (size + 1, instances) };
-        // Where not even the smallest batch is within the target, it is not with more instances either.
+        // If not even the smallest batch is within the target, it is not with more instances either.
         if misses && size == 0 || self.at.1 > goal.greatest().instances {
             return self.end(goal);
         }

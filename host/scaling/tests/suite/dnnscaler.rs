@@ -1,4 +1,4 @@
-//! The policy of the paper: its choice, its searches, and what its algorithm does to the letter.
+//! Tests the policy of the paper: its choice, its searches, and the literal behaviour of its algorithm.
 
 use proctor_scaling::{
     Approach, DnnScaler, DnnScalerSettings, Event, Goal, Knobs, Reason, Simulated, Variant,

@@ -1,4 +1,4 @@
-//! Samples that arrive at a rate: what is served already needs no more.
+//! Samples that arrive at a rate: a fully served load needs no more.
 
 use proctor_scaling::{Goal, Joint, Knobs, Reason, ScalingPolicy, Seen};
 
@@ -34,15 +34,15 @@ fn joint_stays_where_the_rate_is_served() {
     let then = joint.decide(&goal(), &window);
     assert_eq!((then.knobs, then.reason, then.is_settled), (Knobs::LEAST, Reason::ServesAll, true));
     assert!(joint.is_content(&goal(), &window));
-    // A little more than where it would have settled gives no cause.
+    // A little more than the level at which it would have settled gives no cause.
     let nearer = seen(Knobs::LEAST, 1, 77.0);
     assert!(!nearer.serves_all(&goal()) && joint.is_content(&goal(), &nearer));
-    // The rate rises to what it can just serve: a queue grows.
+    // The rate rises to just what it can serve: a queue grows.
     let overloaded = seen(Knobs::LEAST, 1, 99.0);
     assert!(!joint.is_content(&goal(), &overloaded));
     let next = joint.decide(&goal(), &overloaded);
     assert!(!next.is_settled && next.knobs != Knobs::LEAST, "{next:?}");
-    // There all instances are at work, but batches are half full: each takes what has come meanwhile.
+    // There all instances are at work, but batches are half full: each takes the samples that came meanwhile.
     let batches = Knobs { batch_size: next.knobs.batch_size.max(4), instances: next.knobs.instances };
     let then = joint.decide(&goal(), &seen(batches, batches.batch_size as u64 / 2, 99.0));
     assert_eq!((then.reason, then.is_settled), (Reason::ServesAll, true));

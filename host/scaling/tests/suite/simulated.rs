@@ -70,7 +70,7 @@ pub fn run(
         instance_start_ns: system.instance_start_ns,
         seed: system.seed,
         rule: WindowRule { duration_min_ns: 0, ..WindowRule::default() },
-        // Nothing happens any more once a policy has stayed where it is for several windows.
+        // Nothing more happens once a policy has stayed where it is for several windows.
         calm_batches: (system.sigma == 0.0).then_some(300),
         events,
         ..Simulation::of(system, until_ns)

@@ -5,8 +5,8 @@
 //!
 //! - Where no size lies within `[alpha * target, target]`, lines 16 to 18 and 26 to 28 go to and fro between two
 //!   neighbours for ever. Here the search rests on the smaller one, the largest size known to be good.
-//! - When the target is relaxed, or tail and mean fall below `alpha` times what they were, the upper end of the bracket
-//!   opens to the bound again (text, Fig. 9b). The algorithm never raises `maxBS`.
+//! - When the target is relaxed, or tail and mean fall below `alpha` times their old values, the upper end of
+//!   the bracket opens to the bound again (text, Fig. 9b). The algorithm never raises `maxBS`.
 //! - A size in the band is remembered as good (`minBS`), so that a system that becomes slower leads to line 22 at once.
 //!   The algorithm remembers only sizes below the band, and walks down to the last of them first.
 //! - The tail is that of a window that restarts at each change. Line 13 takes it over all latencies since the start, so
@@ -29,7 +29,7 @@ pub(super) struct Batching {
     current_bs: usize,
     /// True if `max_bs` was above the target, and is not merely the bound.
     max_is_bad: bool,
-    /// Where it has settled: its tail.
+    /// Tail at the settled size.
     rest: Option<Rest>,
 }
 
@@ -100,7 +100,7 @@ impl Batching {
     pub(super) fn is_content(&mut self, goal: &Goal, seen: &Seen) -> bool {
         let is_within = !seen.misses(goal.target_ns);
         let is_below_band = self.is_below_band(goal, seen.tail_ns);
-        // Where not even one sample is within the target, it waits for that.
+        // If not even one sample is within the target, it waits for that.
         let Some(rest) = &mut self.rest else { return !is_within };
         let cannot_grow = self.current_bs >= goal.most.batch_size;
         let is_as_before = match self.variant {

@@ -29,7 +29,7 @@ pub(super) struct MultiTenancy {
     estimates_ns: Vec<f64>,
     /// Smallest number that was above the target.
     bad: Option<usize>,
-    /// Where it has settled: its tail.
+    /// Tail at the settled number.
     rest: Option<Rest>,
 }
 
@@ -62,7 +62,7 @@ impl MultiTenancy {
 
     pub(super) fn decide(&mut self, goal: &Goal, seen: &Seen) -> Move {
         if self.rest.take().is_some_and(|rest| rest.has_fallen(seen, self.alpha)) {
-            // What was too much for the system as it was need not be now.
+            // A size too large for the old system may fit now.
             self.bad = None;
         }
         if seen.misses(goal.target_ns) {

@@ -1,7 +1,7 @@
 //! The Profiler: batching or multi-tenancy.
 //!
-//! The paper takes "only a few batches". Where the throughputs of both are closer than so few can tell apart, the
-//! noisier one is looked at once more, ten times as long.
+//! The paper takes "only a few batches". If the throughputs of both are too close for so few to distinguish,
+//! the noisier one is measured once more, ten times as long.
 
 use super::DnnScalerSettings;
 use crate::{
@@ -27,7 +27,7 @@ pub(super) struct Profiler {
 
 /// Next step of a profile.
 pub(super) enum Step {
-    /// A window there.
+    /// Look at one window there.
     Look(Move),
     /// The Scaler for batches.
     Batching(Reason),
@@ -61,7 +61,7 @@ impl Profiler {
         let large = Knobs { batch_size: settings.profiled_batch_size, ..least }.within(goal.most);
         let several = Knobs { instances: settings.profiled_instances, ..least }.within(goal.most);
         let is_auto = goal.approach == Approach::Auto;
-        // Where a knob cannot be turned there is nothing to choose.
+        // If a knob cannot be turned, there is no choice.
         if is_auto && several == least {
             return Step::Batching(Reason::Given);
         }
@@ -88,7 +88,7 @@ impl Profiler {
 /// Standard deviations within which two throughputs are close.
 const CLOSE: f64 = 3.0;
 
-/// Tells if chance may have made the greater of two throughputs the greater one.
+/// Returns whether chance may have made the greater of two throughputs the greater one.
 fn is_close(batch: &Seen, instances: &Seen, goal: &Goal) -> bool {
     let gap = (batch.throughput_qps / instances.throughput_qps.max(f64::MIN_POSITIVE)).ln();
     gap.abs() < CLOSE * error(batch, goal).hypot(error(instances, goal))

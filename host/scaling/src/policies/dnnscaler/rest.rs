@@ -1,4 +1,4 @@
-//! The tail where a Scaler has settled.
+//! The tail at which a Scaler has settled.
 
 use crate::seen::Seen;
 
@@ -7,7 +7,7 @@ use crate::seen::Seen;
 pub(super) struct Rest {
     tail_ns: u64,
     mean_ns: f64,
-    /// Number of windows, of which the two are sums.
+    /// Number of windows that the two sums cover.
     windows: u32,
 }
 
@@ -16,13 +16,13 @@ impl Rest {
         Self { tail_ns: seen.tail_ns, mean_ns: seen.mean_ns, windows: 1 }
     }
 
-    /// Tells if the system is another one: tail and mean are below this share of what they were.
+    /// Returns whether the system is another one: tail and mean are below this share of their old values.
     pub(super) fn has_fallen(&self, seen: &Seen, share: f64) -> bool {
         seen.tail_ns < share_of(self.tail_ns / u64::from(self.windows), share)
             && seen.mean_ns < self.mean_ns / f64::from(self.windows) * share
     }
 
-    /// Tells if the system is as it was. If so, the window counts.
+    /// Returns whether the system is as it was. If so, the window counts.
     pub(super) fn is_as_before(&mut self, seen: &Seen, share: f64) -> bool {
         if self.has_fallen(seen, share) {
             return false;

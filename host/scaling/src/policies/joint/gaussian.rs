@@ -1,6 +1,6 @@
 //! Gaussian process regression over few points.
 
-/// Residuals at points of the plane, and what they say of other points.
+/// Residuals at points of the plane, and predictions for other points.
 ///
 /// Source: Rasmussen and Williams, "Gaussian Processes for Machine Learning" (2006), Algorithm 2.1, with a squared
 /// exponential covariance.
@@ -16,7 +16,7 @@ pub(super) struct Gaussian {
 }
 
 impl Gaussian {
-    /// Learns `residuals`, each with the variance of its noise. `variance` is that of the process, `length` the
+    /// Learns `residuals`, each with the variance of its noise. `variance` is the process's, `length` the
     /// distance over which it forgets.
     pub(super) fn learn(
         points: Vec<[f64; 2]>,

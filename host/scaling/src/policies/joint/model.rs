@@ -1,4 +1,4 @@
-//! A model of what was seen, as a function of both knobs.
+//! Models the observations as a function of both knobs.
 
 use super::gaussian::Gaussian;
 use crate::{
@@ -19,7 +19,7 @@ pub(super) struct Point {
     /// Natural logarithm of samples in a second.
     ln_qps: f64,
     batches: f64,
-    /// Variance that a change of the system has added to what is known of the latency.
+    /// Variance that a change of the system has added to the latency's.
     stale: f64,
     /// It was above the target for longer than chance explains.
     pub(super) is_bad: bool,
@@ -46,7 +46,7 @@ impl Point {
         self.ln_qps.exp()
     }
 
-    /// The system has become slower by this factor, as far as one point can tell.
+    /// Records that the system has become slower by this factor, as far as one point can show.
     pub(super) fn slow_down(&mut self, ln_factor: f64) {
         self.ln_mean += ln_factor;
         self.ln_qps -= ln_factor;
@@ -72,11 +72,11 @@ const DRIFT_VARIANCE: f64 = 0.05 * 0.05;
 /// Standard deviation of the logarithm by which a surface may differ from its law far from every point.
 const SURFACE_DEVIATION: f64 = 0.12;
 
-/// Least standard deviation of the logarithm of a time.
+/// Minimum standard deviation of the logarithm of a time.
 const SPREAD_MIN: f64 = 0.003;
 
-/// Distance between a single sample and a batch, beside that of their sizes, where the tail over the mean is concerned:
-/// that of one says little of the other.
+/// Additional distance between a single sample and a batch for the ratio of tail to mean: one says little
+/// about the other.
 const SINGLE: f64 = 4.0 * LENGTH;
 
 /// Mean squared error of the logarithm by which a law may fit worse and still be as likely: 1 %.
@@ -87,28 +87,28 @@ const LENGTH: f64 = 0.7;
 
 /// A surface that was fitted to points.
 ///
-/// The mean latency follows a law that is linear in each knob: `a + b k + max(0, m - s) (c + d k)` for batches of `k`
-/// samples on `m` instances, of which `s` are served side by side; all coefficients are at least 0, so it grows with
-/// both. Where the points leave `s` open, an estimate is as uncertain as the laws that fit differ. What a point
-/// differs from the law is taken for a Gaussian process in the logarithms of the knobs. The tail over the mean is such
-/// a process around its average.
+/// The mean latency follows a law that is linear in each knob: `a + b k + max(0, m - s) (c + d k)` for
+/// batches of `k` samples on `m` instances, with `s` served in parallel; all coefficients are at least 0, so
+/// it grows with both. If the points leave `s` open, an estimate is as uncertain as the fitting laws differ.
+/// The difference of a point from the law is treated as a Gaussian process in the logarithms of the knobs.
+/// The ratio of tail to mean is such a process around its average.
 ///
-/// Where another program takes the processor for some milliseconds at times, neighbours differ more than such processes
-/// do, and between and beyond them these would promise what was never seen. So neither is believed beyond the range of
-/// the points.
+/// If another program occasionally takes the processor for some milliseconds, neighbours differ more than
+/// such processes do, and between and beyond them these would promise values never observed. So neither is
+/// believed beyond the range of the points.
 #[derive(Debug)]
 pub(super) struct Model {
     law: Law,
     /// Laws with another number of instances side by side that fit the points about as well.
     rivals: Vec<Law>,
     differences: Gaussian,
-    /// Least and greatest difference of a point, or 0.
+    /// Minimum and maximum difference of a point, or 0.
     difference_range: [f64; 2],
     ratio: f64,
     ratios: Gaussian,
-    /// Least and greatest logarithm of the ratio of a point.
+    /// Minimum and maximum logarithm of the ratio of a point.
     ratio_range: [f64; 2],
-    /// Saturated throughput over what the latency says, as a logarithm: what is lost between batches.
+    /// Saturated throughput relative to the latency's prediction, as a logarithm: the loss between batches.
     ln_loss: f64,
 }
 
@@ -124,7 +124,7 @@ pub(super) struct Estimate {
 }
 
 impl Model {
-    /// Fits a surface to points, of which there is at least one.
+    /// Fits a surface to at least one point.
     pub(super) fn fit(points: &[Point], goal: &Goal) -> Self {
         let (law, rivals) = Law::fit(points);
         let coordinates: Vec<_> = points.iter().map(Point::ln_knobs).collect();
@@ -188,7 +188,7 @@ impl Model {
     }
 }
 
-/// The least and the greatest of some values.
+/// Returns the minimum and the maximum of some values.
 fn range(values: impl Iterator<Item = f64>) -> [f64; 2] {
     values.fold([f64::INFINITY, f64::NEG_INFINITY], |[least, greatest], value| {
         [least.min(value), greatest.max(value)]
@@ -221,7 +221,7 @@ fn ratio_coordinates(knobs: Knobs) -> [f64; 2] {
 #[derive(Debug, Clone, Copy)]
 struct Law {
     coefficients: [f64; 4],
-    /// Instances that are served side by side without slowing each other.
+    /// Number of instances that are served in parallel without slowing each other.
     side_by_side: f64,
 }
 
@@ -245,13 +245,13 @@ impl Law {
         (law, rivals.map(|(_, law)| law).collect())
     }
 
-    /// Coefficients that make the sum of squared relative errors least, none below 0, by coordinate descent.
+    /// Finds the coefficients that minimise the sum of squared relative errors, none below 0, by coordinate descent.
     ///
-    /// Where there are fewer points than coefficients, a weak pull decides: towards a batch of which half the time
-    /// grows with its samples, and towards instances that slow each other by the same factor whatever their batches
-    /// are.
+    /// If there are fewer points than coefficients, a weak pull decides: towards a batch with half of its
+    /// time growing with its samples, and towards instances that slow each other by the same factor for any
+    /// batch.
     fn fit_to(points: &[Point], side_by_side: f64) -> Self {
-        /// Weights of the pull: the first ones, strong, lead fast to where the last one takes long.
+        /// Weights of the pull: the first, strong ones lead quickly to the result for which the last one takes long.
         const PULLS: [f64; 3] = [1e-1, 1e-2, 1e-3];
         const SWEEPS: usize = 150;
         /// Share of the latency that another instance adds, where nothing is known.
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn how_many_are_served_side_by_side_is_in_doubt_until_it_was_seen() {
-        // Two cores, of which nothing was seen but one instance and four.
+        // Two cores, with only one instance and four observed.
         let mut points =
             [(1, 1, 9.5, 12.0), (16, 1, 77.0, 80.0), (1, 4, 19.0, 24.0), (128, 4, 1200.0, 1300.0)]
                 .map(point)
