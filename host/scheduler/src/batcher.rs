@@ -1,11 +1,11 @@
 //! The queue and the decision: a pure state machine, without threads, clocks or input and output.
 //!
 //! Events go in ([`Batcher::arrive`], [`Batcher::instance_free`], [`Batcher::flush`], and the time with each), batches
-//! come out ([`Batcher::take_batch`]). After each event the driver takes batches until there is none, and then
+//! come out ([`Batcher::take_batch`]). After each event the driver takes batches until there are no more, and then
 //! calls again at [`Batcher::next_deadline_ns`] or at the next event, whichever comes first.
 //!
-//! Invariants: a sample that was accepted leaves once, in order of arrival; a batch has `1..=batch_size` samples, by
-//! the batch size of the instant at which it is taken; no more batches are out than there are instances.
+//! Invariants: each accepted sample leaves once, in order of arrival; a batch has `1..=batch_size` samples,
+//! by the batch size at the instant when it is taken; no more batches are out than there are instances.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ pub struct Busy {
 #[derive(Debug, Clone)]
 pub struct Batch {
     samples: Vec<QuerySample>,
-    /// The arrival of each sample, in ns, where it is asked for.
+    /// Arrival of each sample, in ns, if requested.
     arrived_ns: Option<Vec<u64>>,
 }
 
@@ -39,13 +39,13 @@ impl Batch {
         }
     }
 
-    /// The samples.
+    /// Returns the samples of the batch.
     #[must_use]
     pub fn samples(&self) -> &[QuerySample] {
         &self.samples
     }
 
-    /// When each sample arrived, in ns; empty if it was not asked for.
+    /// Returns the arrival of each sample, in ns; empty if it was not requested.
     #[must_use]
     pub fn arrived_ns(&self) -> &[u64] {
         self.arrived_ns.as_deref().unwrap_or_default()
@@ -77,10 +77,10 @@ struct Waiting {
 }
 
 impl Batcher {
-    /// Makes an empty queue with all instances idle. Allocates everything that it will ever need.
+    /// Creates an empty queue with all instances idle. Allocates everything that it will ever need.
     ///
     /// # Errors
-    /// As [`SchedulerConfig::validate`].
+    /// Same as [`SchedulerConfig::validate`].
     pub fn new(config: &SchedulerConfig) -> Result<Self, SchedulerError> {
         Ok(Self {
             policy: config.make_policy()?,
@@ -100,11 +100,11 @@ impl Batcher {
         })
     }
 
-    /// Samples have arrived, now or at an instant before, from which they wait. `more_coming` says that the rest of
-    /// their query follows at once.
+    /// Adds samples that arrived now or at an earlier instant, from which they wait. `more_coming` says that
+    /// the rest of their query follows at once.
     ///
     /// # Errors
-    /// [`Busy`] if not all of them fit; those that fit are taken.
+    /// [`Busy`] if not all of them fit; the ones that fit are taken.
     pub fn arrive(
         &mut self,
         arrived_ns: u64,
@@ -160,8 +160,8 @@ impl Batcher {
         self.more_coming = false;
     }
 
-    /// Replaces the contents of `batch` with the next batch, if one is to start now, and counts an instance busy.
-    /// Returns the number of busy instances, this one included; `None` if no batch is due.
+    /// Replaces the contents of `batch` with the next batch, if one is due now, and counts an instance busy.
+    /// Returns the number of busy instances, including this one; `None` if no batch is due.
     ///
     /// `batch` must have room for the largest batch, or it allocates.
     pub fn take_batch(&mut self, now_ns: u64, batch: &mut Batch) -> Option<u32> {
@@ -178,8 +178,8 @@ impl Batcher {
         Some(u32::try_from(self.busy).expect("busy <= instances <= INSTANCES_MAX"))
     }
 
-    /// The instant, in ns, at which a batch starts if nothing else happens before; `now_ns` if one is to start now.
-    /// `None` if only an event can start a batch.
+    /// Returns the instant, in ns, at which a batch starts if nothing else happens before; `now_ns` if one is
+    /// to start now. `None` if only an event can start a batch.
     #[must_use]
     pub fn next_deadline_ns(&self, now_ns: u64) -> Option<u64> {
         match self.decide(now_ns) {
@@ -230,7 +230,7 @@ impl Batcher {
         &self.batch_size_histogram
     }
 
-    /// Number of samples that arrived so far, those that did not fit included.
+    /// Returns the number of samples that arrived so far, including ones that did not fit.
     #[must_use]
     pub fn samples_issued(&self) -> u64 {
         self.samples_issued
@@ -242,13 +242,13 @@ impl Batcher {
         self.samples_rejected
     }
 
-    /// Largest number of samples that waited at once so far.
+    /// Returns the maximum number of samples that waited at once so far.
     #[must_use]
     pub fn queue_depth_max(&self) -> usize {
         self.queue_depth_max
     }
 
-    /// Size of the batch that is to start now.
+    /// Returns the size of the batch that is due now.
     fn batch_now(&self, now_ns: u64) -> Option<usize> {
         let wanted = match self.decide(now_ns) {
             Decision::Take(wanted) => wanted,

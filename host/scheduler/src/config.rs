@@ -7,38 +7,38 @@ use proctor_vocabulary::registry::UnknownName;
 pub struct SchedulerConfig {
     /// Name of the policy that forms batches, one of [`policies`](crate::policies).
     pub policy: String,
-    /// Largest number of samples in one batch, in `1..=BATCH_SIZE_MAX`.
+    /// Maximum number of samples in one batch, in `1..=BATCH_SIZE_MAX`.
     pub batch_size: usize,
     /// Number of instances of the model that run at the same time, in `1..=INSTANCES_MAX`.
     pub instances: usize,
-    /// How far a [`KnobHandle`](crate::KnobHandle) may turn these two while the scheduler runs; `None` where nothing
-    /// turns them.
+    /// Bounds within which a [`KnobHandle`](crate::KnobHandle) may turn these two while the scheduler runs;
+    /// `None` if nothing turns them.
     pub scaling: Option<ScalingBounds>,
-    /// How long the oldest sample may wait for its batch to fill, in microseconds, in `0..=BATCH_TIMEOUT_US_MAX`.
-    /// 0 means not at all. Only policies with a timeout read it.
+    /// Time that the oldest sample may wait for its batch to fill, in microseconds, in
+    /// `0..=BATCH_TIMEOUT_US_MAX`. 0 means not at all. Only policies with a timeout read it.
     pub batch_timeout_us: u64,
-    /// Largest number of samples that wait at once, from the largest batch to `QUEUE_CAPACITY_MAX`. For Offline at
-    /// least the samples of the query. 24 bytes of memory each.
+    /// Maximum number of samples that wait at once, from the largest batch to `QUEUE_CAPACITY_MAX`. For
+    /// Offline at least the samples of the query. 24 bytes of memory each.
     pub queue_capacity: usize,
 }
 
-/// Bounds of what is turned while a scheduler runs. What they need is allocated at the start.
+/// Bounds of the knobs while a scheduler runs. Memory for them is allocated at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScalingBounds {
-    /// Largest batch size, in `batch_size..=BATCH_SIZE_MAX`.
+    /// Maximum batch size, in `batch_size..=BATCH_SIZE_MAX`.
     pub batch_size_max: usize,
-    /// Largest number of instances, in `instances..=INSTANCES_MAX`. One that was retired counts until it is dropped.
+    /// Maximum number of instances, in `instances..=INSTANCES_MAX`. A retired one counts until it is dropped.
     pub instances_max: usize,
 }
 
 impl SchedulerConfig {
-    /// Largest `batch_size`: far above what any device takes, and its histogram is still only 8 MiB.
+    /// Maximum `batch_size`: far above what any device takes, and its histogram is still only 8 MiB.
     pub const BATCH_SIZE_MAX: usize = 1 << 20;
-    /// Largest number of instances: each one is a thread.
+    /// Maximum number of instances: each one is a thread.
     pub const INSTANCES_MAX: usize = 1024;
-    /// Largest batch timeout: one minute, longer than any scenario's latency bound.
+    /// Maximum batch timeout: one minute, longer than any scenario's latency bound.
     pub const BATCH_TIMEOUT_US_MAX: u64 = 60_000_000;
-    /// Largest queue: 6 GiB.
+    /// Maximum queue: 6 GiB.
     pub const QUEUE_CAPACITY_MAX: usize = 1 << 28;
 
     /// The largest batch that there may ever be.
@@ -75,7 +75,7 @@ impl Default for SchedulerConfig {
     }
 }
 
-/// Why a scheduler cannot be made.
+/// Reason why a scheduler cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SchedulerError {
     /// No policy has this name.
@@ -86,19 +86,19 @@ pub enum SchedulerError {
     OutOfRange {
         /// Name of the setting.
         key: &'static str,
-        /// Its value.
+        /// Value that was given.
         got: u64,
-        /// Least value that is allowed.
+        /// Minimum allowed value.
         min: u64,
-        /// Greatest value that is allowed.
+        /// Maximum allowed value.
         max: u64,
     },
     /// The caller made another number of instances than it configured.
     #[error("scheduler setting instances = {expected}, but {got} instances were created")]
     InstanceCount {
-        /// Number configured.
+        /// Configured number.
         expected: usize,
-        /// Number handed over.
+        /// Number of instances handed over.
         got: usize,
     },
     /// The operating system refuses another thread.

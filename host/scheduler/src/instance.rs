@@ -36,7 +36,7 @@ pub trait Instance: Send {
     fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink);
 }
 
-/// Why a batch failed.
+/// Reason why a batch failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct BatchError {
@@ -46,8 +46,8 @@ pub struct BatchError {
 
 /// Calls into an instance and turns a panic into an error.
 ///
-/// The instance may be left in a state that its author did not foresee. That harms only its own answers, and the
-/// samples of this batch have failed already, so the run is INVALID whatever it does later.
+/// The instance may be left in a state that its author did not foresee. That harms only its own answers, and
+/// the samples of this batch have failed already, so the run is INVALID anyway.
 pub(crate) fn guard<T>(call: impl FnOnce() -> Result<T, BatchError>) -> Result<T, BatchError> {
     catch_unwind(AssertUnwindSafe(call))
         .unwrap_or_else(|payload| Err(BatchError { message: format!("panicked: {}", text_of(&*payload)) }))

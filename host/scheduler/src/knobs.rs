@@ -6,10 +6,10 @@ use crate::instance::Instance;
 
 /// A handle to turn the knobs of a scheduler, real or simulated: batch size and instances. [any thread]
 ///
-/// Each call is over at once: it waits neither for a batch nor for an instance that starts or ends. In real time an
-/// instance that was added enters a thread of its own and takes batches when it has; one that was retired finishes the
-/// batch that it has, leaves its thread and is dropped there. In virtual time both happen at the instant of the call,
-/// or of the end of the batch. How far the knobs go is said by [`ScalingBounds`](crate::ScalingBounds).
+/// Each call is over at once: it waits neither for a batch nor for an instance that starts or ends. In real
+/// time an added instance enters a thread of its own and takes batches when it has; a retired one finishes
+/// its batch, leaves its thread and is dropped there. In virtual time both happen at the instant of the call,
+/// or of the end of the batch. [`ScalingBounds`](crate::ScalingBounds) limits the knobs.
 ///
 /// Instances have numbers. That of an instance that has been dropped is used again by the next one.
 ///
@@ -17,7 +17,7 @@ use crate::instance::Instance;
 #[derive(Clone)]
 pub struct KnobHandle(Weak<dyn Turn>);
 
-/// Why a knob cannot be turned.
+/// Reason why a knob cannot be turned.
 #[derive(Debug, thiserror::Error)]
 pub enum KnobError {
     /// The scheduler was shut down or dropped.
@@ -26,19 +26,19 @@ pub enum KnobError {
     /// Another instance would be one too many.
     #[error("there are {instances_max} instances already, the most that there may be")]
     Full {
-        /// The bound.
+        /// Maximum number of instances.
         instances_max: usize,
     },
     /// It is the only instance that takes batches.
     #[error("instance {instance} is the last one")]
     Last {
-        /// Its number.
+        /// Number of the instance.
         instance: usize,
     },
-    /// There is none of this number, or it was retired before.
+    /// No instance has this number, or it was retired before.
     #[error("there is no instance {instance}")]
     Missing {
-        /// The number.
+        /// Number that was given.
         instance: usize,
     },
     /// The operating system refuses another thread.
@@ -80,13 +80,13 @@ impl KnobHandle {
     /// Retires the instance that was added last, as [`retire_instance`](Self::retire_instance), and returns its number.
     ///
     /// # Errors
-    /// The same.
+    /// Same as [`retire_instance`](Self::retire_instance).
     pub fn retire_newest(&self) -> Result<usize, KnobError> {
         self.scheduler()?.retire(None)
     }
 
-    /// Numbers of the instances that were not retired, in the order in which they were added. At least one of them
-    /// takes batches; one that was added may still be entering its thread.
+    /// Returns the numbers of the instances that were not retired, in the order in which they were added. At
+    /// least one of them takes batches; a new one may still be entering its thread.
     ///
     /// # Errors
     /// [`KnobError::Ended`].

@@ -2,7 +2,7 @@
 
 use crate::instance::guard;
 
-/// Hears of each batch that is over.
+/// Receives each finished batch.
 ///
 /// Such as a control loop, which learns from it how to turn the knobs by a [`KnobHandle`](crate::KnobHandle).
 pub trait BatchObserver: Send + Sync {
@@ -17,23 +17,23 @@ pub trait BatchObserver: Send + Sync {
     fn batch_done(&self, instance: usize, done: &BatchDone, arrived_ns: &[u64]);
 }
 
-/// How one batch went.
+/// Report on one batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchDone {
     /// Number of samples of the batch.
     pub samples: usize,
-    /// When the instance got the batch, in ns.
+    /// Instant at which the instance got the batch, in ns.
     pub started_ns: u64,
-    /// When its last sample was completed, in ns.
+    /// Instant at which its last sample was completed, in ns.
     pub completed_ns: u64,
     /// True if the instance failed.
     pub failed: bool,
-    /// How many of its samples failed: all if the instance did. Those of a batch that a plugin has in flight are not
-    /// counted.
+    /// Number of its samples that failed: all if the instance did. Samples of a batch that a plugin has in
+    /// flight are not counted.
     pub failed_samples: usize,
 }
 
-/// Tells the observer. Its panic ends neither the instance nor the run.
+/// Calls the observer. Its panic ends neither the instance nor the run.
 pub(crate) fn tell(observer: &dyn BatchObserver, instance: usize, done: &BatchDone, arrived_ns: &[u64]) {
     let told = guard(|| {
         observer.batch_done(instance, done, arrived_ns);

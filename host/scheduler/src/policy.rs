@@ -1,4 +1,4 @@
-//! How batches are formed: the trait, and the registry of the policies in the files of this folder.
+//! Forms batches: the trait, and the registry of the policies in the files of this folder.
 
 mod fixed;
 mod size_or_timeout;
@@ -13,12 +13,12 @@ use crate::config::SchedulerConfig;
 pub trait Policy: Send {
     /// Returns what to do now. Asked only while at least one sample waits and at least one instance is idle.
     ///
-    /// [under the scheduler's lock] Short, without allocation. The answer may depend only on the argument, because it
-    /// is asked as often as is convenient.
+    /// [under the scheduler's lock] Short, without allocation. The answer may depend only on the argument,
+    /// because the number of calls is arbitrary.
     fn decide(&self, queue: &QueueState) -> Decision;
 
-    /// Tells if it starts a batch as soon as a sample waits and an instance is idle, where a batch is one sample. It is
-    /// not asked about those then: they pass the batcher by, on a shorter way.
+    /// Returns whether it starts a batch as soon as a sample waits and an instance is idle, if a batch is one
+    /// sample. It is not asked about these then: they bypass the batcher, on a shorter way.
     fn starts_singles_at_once(&self) -> bool {
         false
     }
@@ -29,12 +29,12 @@ pub trait Policy: Send {
 pub struct QueueState {
     /// The present, in ns of the scheduler's clock.
     pub now_ns: u64,
-    /// Largest number of samples in one batch now: [`KnobHandle::set_batch_size`](crate::KnobHandle::set_batch_size)
-    /// may change it.
+    /// Current maximum number of samples in one batch:
+    /// [`KnobHandle::set_batch_size`](crate::KnobHandle::set_batch_size) may change it.
     pub batch_size: usize,
     /// Number of samples that wait, at least 1.
     pub waiting: usize,
-    /// When the oldest of them arrived, in ns of the same clock.
+    /// Arrival of the oldest of them, in ns of the same clock.
     pub oldest_arrived_ns: u64,
     /// Number of instances without a batch, at least 1.
     pub idle_instances: usize,
@@ -64,7 +64,7 @@ pub struct PolicyEntry {
     pub name: &'static str,
     /// One sentence for lists.
     pub help: &'static str,
-    /// Makes the policy from checked settings.
+    /// Creates the policy from checked settings.
     pub make: fn(&SchedulerConfig) -> Box<dyn Policy>,
 }
 

@@ -2,14 +2,14 @@
 //!
 //! # Protocol
 //!
-//! A position counts the samples that were ever pushed, or popped. The cell of a position is `position % capacity`, and
-//! `turn` says whose it is: `2 * lap` that of the push of this lap, `2 * lap + 1` that of its pop. Whoever pushes takes
-//! a position by a compare-exchange of `tail`, writes the sample, and hands the cell on by a store of `turn` (release),
-//! which the pop reads before the sample (acquire). The pop takes its position by a compare-exchange of `head` and
-//! hands the cell on in the same way, to the push of the next lap. So a sample is popped once, and in order of the
-//! positions.
+//! A position counts the samples that were ever pushed, or popped. The cell of a position is
+//! `position % capacity`, and `turn` says whose it is: `2 * lap` for the push of this lap, `2 * lap + 1` for
+//! its pop. A push takes a position by a compare-exchange of `tail`, writes the sample, and hands the cell on
+//! by a store of `turn` (release), which the pop reads before the sample (acquire). The pop takes its
+//! position by a compare-exchange of `head` and hands the cell on in the same way, to the push of the next
+//! lap. So a sample is popped once, and in order of the positions.
 //!
-//! A thread that stops between its compare-exchange and its store holds up those behind it, and no one else.
+//! A thread that stops between its compare-exchange and its store holds up only the threads behind it.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -104,7 +104,7 @@ impl SampleRing {
         }
     }
 
-    /// Tells if there is a sample to pop. A hint: another thread may be faster.
+    /// Returns whether there is a sample to pop. A hint: another thread may be faster.
     #[inline]
     #[must_use]
     pub fn has_some(&self) -> bool {
@@ -124,13 +124,13 @@ impl SampleRing {
         self.head.0.load(Acquire)
     }
 
-    /// Room, in samples.
+    /// Returns the capacity, in samples.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.cells.len()
     }
 
-    /// The cell of a position, and what its `turn` is while it waits for the push of that position.
+    /// Returns the cell of a position, and its `turn` while it waits for the push of that position.
     #[inline]
     fn cell(&self, position: u64) -> (&Cell, u64) {
         let capacity = self.cells.len() as u64;
@@ -210,7 +210,7 @@ mod loom_tests {
         model(|| two_push_and_two_pop(SampleRing::push));
     }
 
-    /// The twin that hands the cell on before the sample is in it. It must fail, or the model above proves nothing.
+    /// Twin that hands the cell on before the sample is in it. It must fail, or the model above proves nothing.
     #[test]
     #[should_panic(expected = "not each sample once")]
     fn loom_finds_a_cell_that_is_handed_on_too_early() {

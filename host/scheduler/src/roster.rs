@@ -1,4 +1,4 @@
-//! Numbers of instances, and the life of each: who starts, who takes batches, who is to leave.
+//! Keeps the numbers of instances and the life of each: which ones start, take batches or are about to leave.
 
 use crate::knobs::KnobError;
 
@@ -8,7 +8,7 @@ pub(crate) struct Roster {
     lives: Vec<Life>,
     /// Instances that were not retired, in the order in which they were added.
     staying: Vec<usize>,
-    /// How many numbers were ever given.
+    /// Number of numbers given so far.
     given: usize,
 }
 
@@ -24,7 +24,7 @@ enum Life {
 }
 
 impl Roster {
-    /// As many instances that are ready, and room for `count_max`. Allocates everything that it will ever need.
+    /// Creates as many ready instances, and room for `count_max`. Allocates everything that it will ever need.
     pub(crate) fn new(count: usize, count_max: usize) -> Self {
         let mut lives = vec![Life::Nobody; count_max];
         lives[..count].fill(Life::Ready);
@@ -75,7 +75,7 @@ impl Roster {
         Ok(instance)
     }
 
-    /// Tells if the instance is to leave.
+    /// Returns whether the instance is to leave.
     pub(crate) fn is_retired(&self, number: usize) -> bool {
         self.lives[number] == Life::Retired
     }
@@ -86,7 +86,7 @@ impl Roster {
         self.lives[number] = Life::Nobody;
     }
 
-    /// Instances that were not retired, in the order in which they were added.
+    /// Returns the instances that were not retired, in the order in which they were added.
     pub(crate) fn staying(&self) -> &[usize] {
         &self.staying
     }

@@ -16,10 +16,10 @@ use crate::sync::{Mutex, lock};
 
 /// A scheduler whose instances answer with a service time instead of taking it.
 ///
-/// Everything happens on the thread that waits on the clock, in the order of the clock's events, so the same seed
-/// makes the same run. A batch goes to the idle instance with the lowest number; its samples are completed when its
-/// service time has passed, and at the same instant, after that and after the observer has heard of it, the next batch
-/// starts. Sink and observer may issue samples and turn the knobs while they are called.
+/// Everything happens on the thread that waits on the clock, in the order of the clock's events, so the same
+/// seed makes the same run. A batch goes to the idle instance with the lowest number; its samples are
+/// completed when its service time has passed, and at the same instant, after that and after the observer's
+/// call, the next batch starts. Sink and observer may issue samples and turn the knobs while they are called.
 pub struct SimulatedScheduler {
     name: String,
     shared: Arc<Shared>,
@@ -30,7 +30,7 @@ struct Shared {
     sink: Arc<dyn CompletionSink>,
     observer: Option<Arc<dyn BatchObserver>>,
     state: Mutex<State>,
-    /// By number. Empty where there is no instance, and while it is called: no lock is held then.
+    /// Slots by number. Empty if there is no instance, and while it is called: no lock is held then.
     slots: Vec<Mutex<Option<Slot>>>,
     batch_size_max: usize,
 }
@@ -40,7 +40,7 @@ struct State {
     roster: Roster,
     /// By number: whether there is an instance and it runs no batch.
     idle: Vec<bool>,
-    /// The earliest instant for which a tick is scheduled; `u64::MAX` if none is.
+    /// Earliest instant for which a tick is scheduled; `u64::MAX` for none.
     tick_ns: u64,
     busy_ns: Vec<u64>,
     failures: FailureLog,
@@ -53,8 +53,8 @@ struct Slot {
 }
 
 impl SimulatedScheduler {
-    /// Makes a scheduler over these instances. `name` is the name of the SUT for reports. `observer` hears of each
-    /// batch that is over, if there is one.
+    /// Creates a scheduler over these instances. `name` is the name of the SUT for reports. `observer`, if
+    /// any, receives each finished batch.
     ///
     /// # Errors
     /// The errors of [`SchedulerConfig::validate`], and [`SchedulerError::InstanceCount`].
@@ -97,7 +97,7 @@ impl SimulatedScheduler {
         KnobHandle::of(&self.shared)
     }
 
-    /// Returns what was counted so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let state = lock(&self.shared.state);
@@ -133,7 +133,7 @@ impl SystemUnderTest for SimulatedScheduler {
 }
 
 impl Shared {
-    /// Starts all batches that are to start now, and has itself called again when the next one may be.
+    /// Starts all due batches, and schedules the next call for when another one may be due.
     fn start_batches(self: &Arc<Self>) {
         let now_ns = self.clock.now_ns();
         while let Some((index, busy_instances)) = self.take_batch(now_ns) {
@@ -181,7 +181,7 @@ impl Shared {
         self.start_batches();
     }
 
-    /// Completes the samples of a batch, one way or the other, and tells the observer.
+    /// Completes the samples of a batch, one way or the other, and informs the observer.
     fn complete(&self, index: usize, slot: &mut Slot, started_ns: u64, result: Result<(), BatchError>) {
         let Slot { instance, batch } = slot;
         let count = FailureCount::new(&*self.sink);
@@ -244,7 +244,7 @@ impl Shared {
         self.start_batches();
     }
 
-    /// Has the clock call `event`, unless the scheduler is gone by then.
+    /// Schedules `event` on the clock; it does nothing if the scheduler is gone by then.
     fn schedule(self: &Arc<Self>, at_ns: u64, event: impl FnOnce(&Arc<Self>) + Send + 'static) {
         let shared: Weak<Self> = Arc::downgrade(self);
         self.clock.schedule(at_ns, move || {

@@ -9,11 +9,11 @@ pub struct Statistics {
     pub batches: u64,
     /// Number of batches of each size: element `n` counts the batches of `n` samples. Element 0 is always 0.
     pub batch_size_histogram: Vec<u64>,
-    /// Number of samples that were issued, those that did not fit included.
+    /// Number of issued samples, including ones that did not fit.
     pub samples_issued: u64,
     /// Number of samples that did not fit into the queue and were failed.
     pub samples_rejected: u64,
-    /// Largest number of samples that waited at once.
+    /// Maximum number of samples that waited at once.
     pub queue_depth_max: usize,
     /// Room in the queue, in samples.
     pub queue_capacity: usize,
@@ -37,7 +37,7 @@ impl Statistics {
         }
     }
 
-    /// Returns the mean number of samples of a batch, 0 if there was none.
+    /// Returns the mean number of samples of a batch, 0 if there was no batch.
     #[must_use]
     pub fn batch_size_mean(&self) -> f64 {
         let samples: u64 =
@@ -45,7 +45,7 @@ impl Statistics {
         if self.batches == 0 { 0.0 } else { samples as f64 / self.batches as f64 }
     }
 
-    /// Returns each reason why these counts make a run INVALID; empty if there is none.
+    /// Returns each reason why these counts make a run INVALID; empty if there are no reasons.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         let queue_full = (self.samples_rejected > 0).then_some(Problem::QueueFull {
@@ -92,7 +92,7 @@ pub enum Problem {
     BatchesFailed {
         /// Number of batches.
         batches: u64,
-        /// Samples in them.
+        /// Number of samples in them.
         samples: u64,
         /// The first of them.
         first: Failure,
@@ -111,8 +111,8 @@ pub struct FailureLog {
 }
 
 impl FailureLog {
-    /// Largest number of failures that are kept with their message. The first ones tell the cause; the rest are mostly
-    /// the same.
+    /// Maximum number of failures that are kept with their message. The first ones show the cause; the rest
+    /// are mostly the same.
     pub const KEPT: usize = 8;
 
     pub(crate) fn record(&mut self, instance: usize, samples: usize, message: String) {

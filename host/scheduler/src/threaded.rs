@@ -27,10 +27,10 @@ use singles::{Singles, SinglesCounts};
 use slot::Slot;
 use worker::Shared;
 
-/// Largest number of samples of a query that are taken into the queue under one lock: some microseconds of copying.
+/// Maximum number of samples of a query that are taken into the queue under one lock: some microseconds of copying.
 const SAMPLES_PER_LOCK: usize = 4096;
 
-/// Longest wait for the instances when a scheduler is dropped that was not shut down.
+/// Maximum wait for the instances when a scheduler is dropped that was not shut down.
 const DROP_LIMIT: Duration = Duration::from_secs(1);
 
 /// A scheduler with one thread for each instance.
@@ -52,11 +52,11 @@ pub struct InFlight {
     pub since_ns: u64,
 }
 
-/// How a scheduler ended.
+/// Outcome of a scheduler's shutdown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[must_use]
 pub struct ShutdownReport {
-    /// The instances that did not return within the limit, and what they were doing. Their threads are left behind.
+    /// Instances that did not return within the limit, and their work at that time. Their threads are left behind.
     pub hung: Vec<InFlight>,
     /// Number of samples that were still in the queue and were failed.
     pub samples_unstarted: usize,
@@ -67,7 +67,7 @@ impl ThreadedScheduler {
     /// that is over, if there is one.
     ///
     /// # Errors
-    /// As [`SchedulerConfig::validate`]; [`SchedulerError::InstanceCount`] and [`SchedulerError::Spawn`].
+    /// Errors of [`SchedulerConfig::validate`]; [`SchedulerError::InstanceCount`] and [`SchedulerError::Spawn`].
     pub fn start(
         name: impl Into<String>,
         config: &SchedulerConfig,
@@ -93,7 +93,7 @@ impl ThreadedScheduler {
             observer,
             clock,
         });
-        // If a thread does not start, dropping this ends those before it.
+        // If a thread does not start, dropping this ends the threads before it.
         let scheduler = Self { name: name.into(), shared };
         let (entering, all_entered) = mpsc::channel();
         for (index, instance) in instances.into_iter().enumerate() {
@@ -102,14 +102,14 @@ impl ThreadedScheduler {
             spawned.map_err(|source| SchedulerError::Spawn { instance: index, source })?;
         }
         drop(entering);
-        // What an instance does first on its thread, such as taking a device, belongs to no sample. Nothing is ever
-        // sent: the wait is over when each thread has dropped its end.
+        // An instance's first work on its thread, such as taking a device, belongs to no sample. Nothing is
+        // ever sent: the wait is over when each thread has dropped its end.
         let _ = all_entered.recv();
         Ok(scheduler)
     }
 
-    /// Takes samples that were due at `arrived_ns` of the scheduler's clock. Who observes batches hears of that
-    /// instant, so that an issuer that is late hides nothing.
+    /// Takes samples that were due at `arrived_ns` of the scheduler's clock. Observers of batches receive
+    /// that instant, so that an issuer that is late hides nothing.
     pub fn issue_arrived(&self, arrived_ns: u64, samples: &[QuerySample]) {
         self.enqueue(QueryPart::whole(samples), Some(arrived_ns));
     }
@@ -152,7 +152,7 @@ impl ThreadedScheduler {
         slots.map(|(index, slot)| slot.in_flight(index)).filter(|it| !it.samples.is_empty()).collect()
     }
 
-    /// Returns what was counted so far. Complete after [`shutdown`](Self::shutdown): while an instance runs, its
+    /// Returns the counts so far. Complete after [`shutdown`](Self::shutdown): while an instance runs, its
     /// last batch may not be counted in `busy_ns` yet.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
@@ -175,9 +175,9 @@ impl ThreadedScheduler {
     }
 
     /// Ends all instances: no further batch starts, samples that still wait are failed, and the instances are dropped
-    /// on their threads when their batch is over. Waits for that up to `limit`, then leaves behind whoever hangs.
+    /// on their threads when their batch is over. Waits for that up to `limit`, then leaves hanging instances behind.
     ///
-    /// A second call only waits again and reports who hangs now.
+    /// A second call only waits again and reports which instances hang now.
     pub fn shutdown(&self, limit: Duration) -> ShutdownReport {
         let mut unstarted = self.shared.dispatcher.stop();
         if let Some(singles) = &self.shared.singles {
@@ -207,8 +207,8 @@ impl Shared {
         let shared = Arc::clone(self);
         let thread = thread::Builder::new().name(format!("instance-{index}"));
         self.slots[index].take(self.batch_size_max);
-        // The handle is dropped: a thread that has run foreign code is never joined, because what that code left to
-        // run at the end of the thread could hang, too. The dispatcher counts who has returned instead.
+        // The handle is dropped: a thread that has run foreign code is never joined, because code left to run
+        // at the end of the thread could hang, too. The dispatcher counts the returned threads instead.
         let spawned = thread.spawn(move || worker::run(&shared, index, instance, entering));
         spawned.map(|_| ()).inspect_err(|_| {
             self.slots[index].left.store(true, Ordering::Release);
@@ -224,7 +224,7 @@ impl Turn for Shared {
 
     fn add_instance(self: Arc<Self>, instance: Box<dyn Instance>) -> Result<usize, KnobError> {
         if self.singles.is_some() {
-            // A seat there is given once. Who wants more instances states bounds, and has the batcher then.
+            // A seat there is given once. A caller that wants more instances states bounds, and has the batcher then.
             return Err(KnobError::Full { instances_max: self.slots.len() });
         }
         let number = self.dispatcher.add_instance()?;
@@ -248,7 +248,7 @@ impl Turn for Shared {
 impl Drop for ThreadedScheduler {
     fn drop(&mut self) {
         if !self.shared.dispatcher.is_stopping() {
-            // Nobody is left to be told who hangs.
+            // No caller is left to learn which instances hang.
             let _ = self.shutdown(DROP_LIMIT);
         }
     }

@@ -167,7 +167,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 0..200)
 }
 
-/// The batcher beside the plain facts that its batches must agree with.
+/// The batcher, and the simple model that its batches must agree with.
 struct Model {
     batcher: Batcher,
     config: SchedulerConfig,
@@ -225,7 +225,7 @@ impl Model {
         self.drain();
     }
 
-    /// Tells if a batch must start now, by the words of the policy's definition.
+    /// Returns whether a batch must start now, by the words of the policy's definition.
     fn due(&self) -> bool {
         let Some(&(_, arrived_ns)) = self.waiting.front() else { return false };
         let partial = match self.config.policy.as_str() {
@@ -264,8 +264,8 @@ impl Model {
 }
 
 proptest! {
-    /// Every accepted sample leaves exactly once and in order, in batches no larger than the batch size of the moment,
-    /// no partial batch before its time and none after it, whatever happens and whichever knob is turned.
+    /// Every accepted sample leaves exactly once and in order, in batches no larger than the current batch
+    /// size, no partial batch before its time and none after it, under any events and turns of the knobs.
     #[test]
     fn batches_follow_the_definition_of_the_policy(
         policy in prop_oneof![Just("fixed"), Just("size-or-timeout")],

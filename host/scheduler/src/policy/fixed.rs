@@ -17,8 +17,8 @@ inventory::submit! {
 /// the last one is complete, so fewer than `batch_size` samples would wait for ever. While an instance is busy there
 /// is no such danger, because its completion is an event of its own, and waiting may fill the batch.
 ///
-/// The price is that the first samples that reach an idle system go alone. That is what a server that never waits
-/// would do, too; `size-or-timeout` is the policy that waits.
+/// The price is that the first samples that reach an idle system go alone. A server that never waits would do
+/// the same; `size-or-timeout` is the policy that waits.
 struct Fixed;
 
 impl Policy for Fixed {

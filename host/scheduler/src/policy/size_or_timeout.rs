@@ -1,4 +1,4 @@
-//! `size-or-timeout`: full batches, or what there is after a while.
+//! `size-or-timeout`: full batches, or whatever has come after a while.
 
 use super::{Decision, Policy, PolicyEntry, QueueState};
 

@@ -1,29 +1,29 @@
-//! Batches to idle threads: the batcher behind a lock, and who wakes whom.
+//! Gives batches to idle threads: the batcher behind a lock, and the wake-ups.
 //!
 //! # Protocol
 //!
 //! Everything that changes is in [`State`], under one lock. A thread without a batch takes one if the batcher gives
 //! one; otherwise it waits in one of three ways, and looks again whenever a wait ends for any reason:
 //!
-//! - **It spins**, if it has just become idle or a deadline is very near, and nobody else spins. It gives the lock
-//!   back and watches `signal`, which every event changes under the lock. So an event need not wake anybody while
-//!   `spinning` is set: the spinner takes the lock after its spin, however that ended, and finds what came.
+//! - **It spins**, if it has just become idle or a deadline is very near, and no other thread spins. It gives the lock
+//!   back and watches `signal`, which every event changes under the lock. So an event need not wake any thread while
+//!   `spinning` is set: the spinner takes the lock after its spin, however that ended, and finds the event.
 //! - **It sleeps until the deadline** of the batcher, if no other thread sleeps until that or an earlier one
 //!   (`armed_ns`).
 //! - **It sleeps** until it is woken.
 //!
-//! A spinner that was not heard of for [`SILENT_NS`] counts as nobody: it has lost its processor, and does not delay
-//! the others.
+//! A spinner that was not heard of for [`SILENT_NS`] no longer counts: it has lost its processor, and does
+//! not delay the others.
 //!
-//! A thread that changes the batcher so that another could act (a batch can start, or there is a deadline before
-//! `armed_ns`) wakes one sleeper, unless somebody spins. A thread that takes a batch is such a changer, too: it is
-//! busy now and no longer looks, so it passes the baton. A thread that ends its spin without a batch goes on to sleep
-//! under the same lock, having looked first. Hence at every instant at which work could start, some thread is awake
-//! and about to look.
+//! A thread that changes the batcher so that another could act (a batch can start, or there is a deadline
+//! before `armed_ns`) wakes one sleeper, unless a thread spins. A thread that takes a batch is such a
+//! changer, too: it is busy now and no longer looks, so it passes the baton. A thread that ends its spin
+//! without a batch goes on to sleep under the same lock, having looked first. Hence at every instant at which
+//! work could start, some thread is awake and about to look.
 //!
-//! An instance that was added counts from the moment at which its own thread first comes for a batch. One that is
-//! retired finds that when it comes for the next, and all sleepers are woken so that it does. It may be the one that
-//! was woken for work, so it passes the baton before it leaves.
+//! An added instance counts from the moment at which its own thread first comes for a batch. A retired one
+//! finds out when it comes for the next batch, and all sleepers are woken so that it does. It may be the one
+//! that was woken for work, so it passes the baton before it leaves.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -37,8 +37,8 @@ use crate::knobs::KnobError;
 use crate::roster::Roster;
 use crate::sync::{Apart, AtomicU64, Condvar, Mutex, MutexGuard, lock};
 
-/// How long an idle thread spins before it sleeps, and how long before a deadline it wakes to spin: about what a
-/// sleep and a wake-up cost, so that spinning costs at most twice what the better of the two would have.
+/// Time that an idle thread spins before it sleeps, and before a deadline: about the cost of a sleep and a
+/// wake-up, so that spinning costs at most twice as much as the better of the two.
 pub(super) const SPIN_NS: u64 = 50_000;
 
 /// A spinner that was not heard of for so long is taken to have lost its processor, which others want then.
@@ -52,7 +52,7 @@ pub(super) struct Dispatcher<C = RealClock> {
     left: Condvar,
     /// Changes with every event. Only a hint to the spinner to look: the lock orders the data.
     signal: Apart<AtomicU64>,
-    /// When the spinner was last heard of, in ns.
+    /// Last sign of life of the spinner, in ns.
     heard_ns: Apart<AtomicU64>,
 }
 
@@ -64,12 +64,12 @@ struct State {
     threads: usize,
     sleepers: usize,
     spinning: bool,
-    /// The instant at which the earliest sleeper wakes by itself; `u64::MAX` if none does.
+    /// Instant at which the earliest sleeper wakes by itself; `u64::MAX` if none does.
     armed_ns: u64,
 }
 
 impl State {
-    /// Tells if a sleeper should look at the batcher now.
+    /// Returns whether a sleeper should look at the batcher now.
     fn needs_waking(&self, now_ns: u64, heard_ns: u64) -> bool {
         let acts_before_armed = |deadline_ns| deadline_ns <= now_ns || deadline_ns < self.armed_ns;
         self.sleepers > 0
@@ -100,8 +100,8 @@ impl<C: Clock> Dispatcher<C> {
         }
     }
 
-    /// Puts samples into the queue, which have arrived now, or at `arrived_ns` if they were due before. After a stop
-    /// nothing fits.
+    /// Puts samples into the queue, which have arrived now, or at `arrived_ns` if they were due earlier.
+    /// After a stop nothing fits.
     pub(super) fn arrive(
         &self,
         samples: &[QuerySample],
@@ -125,7 +125,7 @@ impl<C: Clock> Dispatcher<C> {
         self.announce(state, self.clock.now_ns());
     }
 
-    /// Makes all threads leave after their batch, and returns what still waited.
+    /// Makes all threads leave after their batch, and returns the samples that still waited.
     pub(super) fn stop(&self) -> Vec<QuerySample> {
         let mut state = lock(&self.state);
         state.stopping = true;
@@ -134,7 +134,7 @@ impl<C: Clock> Dispatcher<C> {
         state.batcher.abandon_queue()
     }
 
-    /// Tells if it was told to stop.
+    /// Returns whether it is to stop.
     pub(super) fn is_stopping(&self) -> bool {
         lock(&self.state).stopping
     }
@@ -159,7 +159,7 @@ impl<C: Clock> Dispatcher<C> {
         Ok(number)
     }
 
-    /// Has the instance of this number, or the newest, leave after its batch.
+    /// Makes the instance of this number, or the newest, leave after its batch.
     pub(super) fn retire(&self, instance: Option<usize>) -> Result<usize, KnobError> {
         let mut state = lock(&self.state);
         let number = state.roster.retire(instance)?;
@@ -181,10 +181,10 @@ impl<C: Clock> Dispatcher<C> {
         }
     }
 
-    /// Puts the next batch for an instance into `batch`; false if there is none and its thread is to leave. `was_busy`
-    /// says that it has finished one.
+    /// Puts the next batch for an instance into `batch`; false if there is no batch and its thread is to
+    /// leave. `was_busy` says that it has finished one.
     ///
-    /// [instance thread] Waits as long as there is none. Does not allocate.
+    /// [instance thread] Waits for a batch. Does not allocate.
     pub(super) fn next_batch(&self, instance: usize, was_busy: bool, batch: &mut Batch) -> bool {
         let mut state = lock(&self.state);
         if was_busy {
@@ -214,7 +214,7 @@ impl<C: Clock> Dispatcher<C> {
         false
     }
 
-    /// A thread starts.
+    /// Counts a started thread.
     pub(super) fn enter(&self) {
         lock(&self.state).threads += 1;
     }
@@ -274,9 +274,9 @@ impl<C: Clock> Dispatcher<C> {
 
     /// Returns when `signal` is not as it was `seen`, or at `until_ns`.
     ///
-    /// Between looks it offers the processor to others: if the issuing thread happens to sit on the same one, the
-    /// event that is waited for could not come before the spin ends. With nobody else to run this costs less than a
-    /// microsecond; if it takes long, others want the processor, and the spin ends.
+    /// Between looks it offers the processor to others: if the issuing thread happens to sit on the same one,
+    /// the awaited event could not come before the spin ends. With no other thread to run this costs less
+    /// than a microsecond; if it takes long, others want the processor, and the spin ends.
     #[cfg(not(loom))]
     fn look_out(&self, seen: u64, until_ns: u64) {
         const LOOKS_PER_YIELD: u32 = 64;

@@ -2,32 +2,32 @@
 //!
 //! # Protocol
 //!
-//! Samples wait in one [`SampleRing`], and whoever is free pops the oldest. So none waits behind a batch that takes
-//! long or hangs while another instance is idle, and there is no second place to look for work. Besides the ring there
-//! is only the question who has to be woken. An instance that finds the ring empty
+//! Samples wait in one [`SampleRing`], and any free instance pops the oldest. So none waits behind a batch
+//! that takes long or hangs while another instance is idle, and there is no second place to look for work.
+//! The remaining question is which thread to wake. An instance that finds the ring empty
 //!
-//! - **spins**, if nobody else does: it says so in `spinner`, watches the ring, and takes the word back before it does
-//!   anything else;
-//! - otherwise **sleeps**: it sets its bit in `asleep`, *looks at the ring again*, and parks. Only who clears the bit
-//!   unparks it.
+//! - **spins**, if no other does: it says so in `spinner`, watches the ring, and takes the word back before
+//!   it does anything else;
+//! - otherwise **sleeps**: it sets its bit in `asleep`, *looks at the ring again*, and parks. Only the thread
+//!   that clears the bit unparks it.
 //!
-//! Who pushes looks, after that, at `spinner` and, if nobody spins, at `asleep`, and wakes one sleeper. Who pops a
-//! sample does the same if more of them wait: the spinner that it was, or the thread that it was woken as, looks no
+//! After that, a push looks at `spinner` and, if no thread spins, at `asleep`, and wakes one sleeper. A pop
+//! does the same if more samples wait: the spinner that it was, or the thread that it was woken as, looks no
 //! longer.
 //!
-//! Each of these looks is behind a `SeqCst` fence, and so is each announcement: of a push and an announcement that
-//! race, the later one finds the other. Hence a sample that waits has a thread on its way to it: either its push woke
-//! one, or saw a spinner, which pops it or finds it after having taken its word back; or nobody was asleep, and who
-//! falls asleep later finds the sample when it looks again. A thread that pops another sample than the one it was woken
-//! for leaves that one in the ring, and passes the wake-up on.
+//! Each of these looks is behind a `SeqCst` fence, and so is each announcement: of a push and an announcement
+//! that race, the later one finds the other. Hence a waiting sample has a thread on its way to it: either its
+//! push woke one, or saw a spinner, which pops it or finds it after having taken its word back; or no thread
+//! was asleep, and one that falls asleep later finds the sample when it looks again. A thread that pops
+//! another sample than the one it was woken for leaves that one in the ring, and passes the wake-up on.
 //!
-//! **A spinner that has lost its processor** is not waited for. It gives the processor up by itself between looks, and
-//! leaves the time in `spinner` before it does; who sees that it was not heard of for [`SILENT_NS`] wakes a sleeper as
-//! if nobody span. A processor that comes back late is wanted by others, the model or the issuing thread, so the spin
-//! ends there.
+//! **A spinner that has lost its processor** is not waited for. It gives the processor up by itself between
+//! looks, and leaves the time in `spinner` before it does; a thread that sees that it was not heard of for
+//! [`SILENT_NS`] wakes a sleeper as if no thread span. A processor that comes back late is wanted by others,
+//! the model or the issuing thread, so the spin ends there.
 //!
-//! **At the end** `stop` sets `stopping`, and then empties the ring. Who pushes looks at `stopping` after that, and if
-//! it is set empties the ring, too: whichever comes later finds the sample, so it is failed and not lost.
+//! **At the end** `stop` sets `stopping`, and then empties the ring. A push looks at `stopping` after that,
+//! and if it is set empties the ring, too: the later one finds the sample, so it is failed and not lost.
 //!
 //! # Cost
 //!
@@ -45,14 +45,14 @@ use super::dispatch::{SILENT_NS, SPIN_NS};
 use crate::ring::SampleRing;
 use crate::sync::{Apart, AtomicBool, AtomicU64, Cost, fence, note, thread};
 
-/// Nobody spins.
+/// Value for no spinner.
 const NOBODY: u64 = 0;
 
 /// The queue of single samples, and the threads that wait for it.
 pub(super) struct Singles<C = RealClock> {
     clock: Arc<C>,
     ring: SampleRing,
-    /// When the thread that spins was last heard of, in ns and at least 1; [`NOBODY`] if none spins.
+    /// Last sign of life of the spinning thread, in ns and at least 1; [`NOBODY`] if none spins.
     spinner: Apart<AtomicU64>,
     /// A bit for each instance that sleeps and was not woken.
     asleep: Box<[Apart<AtomicU64>]>,
@@ -67,7 +67,7 @@ struct Seat {
     retired: AtomicBool,
 }
 
-/// Counts of whoever pushes.
+/// Counts kept by the pushing threads.
 #[derive(Default)]
 struct Counts {
     rejected: AtomicU64,
@@ -118,7 +118,7 @@ impl<C: Clock> Singles<C> {
         samples.len()
     }
 
-    /// Tells if it was stopped: who has pushed has to [`drain`](Self::drain) then.
+    /// Returns whether it was stopped: the pushing thread then has to [`drain`](Self::drain).
     pub(super) fn is_stopped(&self) -> bool {
         fence(SeqCst);
         self.stopping.load(Relaxed)
@@ -131,14 +131,14 @@ impl<C: Clock> Singles<C> {
         Some(sample)
     }
 
-    /// Makes all threads leave after their sample. What waits has to be drained.
+    /// Makes all threads leave after their sample. Waiting samples have to be drained.
     pub(super) fn stop(&self) {
         self.stopping.store(true, SeqCst);
         fence(SeqCst);
         self.seats.iter().filter_map(|seat| seat.thread.get()).for_each(thread::Thread::unpark);
     }
 
-    /// Has the instance of this number leave after its sample.
+    /// Makes the instance of this number leave after its sample.
     pub(super) fn retire(&self, instance: usize) {
         self.seats[instance].retired.store(true, SeqCst);
         fence(SeqCst);
@@ -147,14 +147,14 @@ impl<C: Clock> Singles<C> {
         }
     }
 
-    /// The calling thread is that of the instance from now on.
+    /// Makes the calling thread the instance's from now on.
     pub(super) fn enter(&self, instance: usize) {
         let _ = self.seats[instance].thread.set(thread::current());
     }
 
     /// Returns the next sample for an instance; `None` if its thread is to leave.
     ///
-    /// [instance thread] Waits as long as there is none. Does not allocate.
+    /// [instance thread] Waits for a sample. Does not allocate.
     pub(super) fn next(&self, instance: usize) -> Option<QuerySample> {
         loop {
             if self.must_leave(instance) {
@@ -249,7 +249,7 @@ impl<C: Clock> Singles<C> {
         (&self.asleep[instance / 64].0, 1 << (instance % 64))
     }
 
-    /// After a push.
+    /// Wakes one sleeper after a push if needed.
     fn wake_one_if_needed(&self) {
         fence(SeqCst);
         self.wake_unless_watched();
@@ -279,14 +279,14 @@ impl<C: Clock> Singles<C> {
         }
     }
 
-    /// Tells if the spinner may have lost its processor. Looked at only if somebody could be woken instead.
+    /// Returns whether the spinner may have lost its processor. Looked at only if somebody could be woken instead.
     fn is_silent(&self, heard_ns: u64) -> bool {
         let anybody_sleeps = self.asleep.iter().any(|word| word.0.load(Relaxed) != 0);
         anybody_sleeps && self.clock.now_ns().saturating_sub(heard_ns) > SILENT_NS
     }
 
-    /// Keeps the greatest number of samples that waited. The end of the ring where the instances write is read only if
-    /// there could be more than ever before.
+    /// Records the maximum number of waiting samples. Reads the end of the ring where the instances write
+    /// only if there could be more than ever before.
     fn note_depth(&self) {
         let Counts { popped_before, depth_max, .. } = &self.counts.0;
         let (pushed, greatest) = (self.ring.pushed(), depth_max.load(Relaxed));

@@ -1,10 +1,10 @@
-//! Slot of an instance, in which it shows the batch that it runs, without a lock.
+//! Slot in which an instance shows its running batch, without a lock.
 //!
 //! # Protocol
 //!
-//! Only the thread of the instance writes. It makes `version` odd, writes, and makes it even again; nobody waits for
-//! anybody. Whoever looks reads `version` before and after, and looks again if it was odd or has changed: what it read
-//! was not of one batch then. The fences order the reads and writes between against `version`.
+//! Only the thread of the instance writes. It makes `version` odd, writes, and makes it even again; no thread waits
+//! for another. A reader reads `version` before and after, and looks again if it was odd or has changed: its values
+//! were not from one batch then. The fences order the reads and writes between against `version`.
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -23,12 +23,12 @@ pub(super) struct Slot {
     /// Id and index of each sample of the batch, with room for the largest.
     samples: OnceLock<Box<[[AtomicU64; 2]]>>,
     pub(super) busy_ns: AtomicU64,
-    /// The instance is dropped and the thread ends, or there is none.
+    /// The instance is dropped and the thread ends, or there is no instance.
     pub(super) left: AtomicBool,
 }
 
 impl Slot {
-    /// A slot that nobody has yet.
+    /// Creates a slot without an owner.
     pub(super) fn new() -> Self {
         Self {
             version: AtomicU64::new(0),
@@ -60,7 +60,7 @@ impl Slot {
         self.end(version);
     }
 
-    /// Shows that none runs any more, and counts the time of the one that did. [thread of the instance]
+    /// Shows that no batch runs, and counts the time of the previous one. [thread of the instance]
     pub(super) fn clear(&self, now_ns: u64) {
         let version = self.begin();
         let busy_ns = now_ns - self.since_ns.load(Relaxed);

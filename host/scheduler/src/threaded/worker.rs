@@ -75,7 +75,7 @@ pub(super) fn run(
     }
 }
 
-/// Tells that a thread has left, also if it does so by a panic.
+/// Reports that a thread has left, even by a panic.
 struct Leave<'a> {
     shared: &'a Shared,
     index: usize,
@@ -89,7 +89,7 @@ impl Drop for Leave<'_> {
     }
 }
 
-/// How a batch went on its instance.
+/// Report on a batch on its instance.
 struct Ran {
     started_ns: u64,
     completed_ns: u64,
@@ -98,7 +98,7 @@ struct Ran {
 }
 
 impl Shared {
-    /// Runs one batch of the batcher, and tells the observer.
+    /// Runs one batch of the batcher, and informs the observer.
     fn run_formed(&self, index: usize, instance: &mut dyn Instance, batch: &Batch) {
         let Ran { started_ns, completed_ns, failed, failed_samples } =
             self.run_batch(index, instance, batch.samples());
@@ -115,7 +115,7 @@ impl Shared {
         let started_ns = self.clock.now_ns();
         slot.show(batch, started_ns);
         let count = FailureCount::new(&*self.sink);
-        // Without an observer nobody asks for it.
+        // Without an observer it is not needed.
         let sink: &dyn CompletionSink = if self.observer.is_some() { &count } else { &*self.sink };
         let result = execute_and_complete(instance, batch, sink);
         let failed = result.is_err();
@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    /// Adds up what it hears.
+    /// Sums up its reports.
     #[derive(Default)]
     struct Heard(AtomicUsize);
 

@@ -1,4 +1,4 @@
-//! Knobs that are turned while requests go on, and who hears of batches.
+//! Tests knobs that are turned while requests go on, and the observers of batches.
 
 mod random;
 mod threads;
@@ -39,7 +39,7 @@ struct Heard {
 
 type React = dyn Fn(&KnobHandle, usize, &BatchDone) + Send + Sync;
 
-/// Keeps what it hears, and does what a test wants with the knobs.
+/// Keeps its reports, and turns the knobs as a test wants.
 struct Observer {
     heard: Mutex<Vec<Heard>>,
     knobs: OnceLock<KnobHandle>,
@@ -105,7 +105,7 @@ impl CompletionSink for Loop {
     fn first_token(&self, _: &[QuerySampleResponse<'_>]) {}
 }
 
-/// Tells when it is dropped.
+/// Reports when it is dropped.
 struct Dropped(Box<dyn Instance>, mpsc::Sender<()>);
 
 impl Instance for Dropped {

@@ -1,4 +1,4 @@
-//! The two schedulers from outside, each against what its policy promises.
+//! Tests the two schedulers from outside, each against its policy's promises.
 
 #![expect(clippy::unwrap_used, reason = "clippy allows it in test functions, but not in their helpers")]
 

@@ -48,7 +48,7 @@ impl Simulation {
         self.scheduler.issue(samples);
     }
 
-    /// When each sample was completed: instant in ns, id, whether it was computed.
+    /// Returns the completion of each sample: instant in ns, id, whether it was computed.
     fn trace(&self) -> Vec<(u64, u64, bool)> {
         self.trace.entries.lock().unwrap().clone()
     }

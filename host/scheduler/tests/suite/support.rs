@@ -1,4 +1,4 @@
-//! A sink that remembers everything, and instances that do what a test tells them to.
+//! A sink that remembers everything, and instances under a test's control.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex};
@@ -70,7 +70,7 @@ impl CompletionSink for Recorder {
     fn first_token(&self, _: &[QuerySampleResponse<'_>]) {}
 }
 
-/// An instance that asks a function for the service time of each batch, also in real time, where it does not sleep.
+/// An instance that asks a function for the service time of each batch, also in real time, in which it does not sleep.
 pub struct Scripted<F>(pub F);
 
 impl<F: FnMut(&[QuerySample], u32) -> Result<u64, BatchError> + Send> Instance for Scripted<F> {

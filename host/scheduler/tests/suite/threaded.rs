@@ -67,8 +67,8 @@ fn every_sample_comes_back_once_whatever_the_policy() {
 
 #[test]
 fn one_query_at_a_time_never_stalls() {
-    // As SingleStream: the next query only after the last one is complete, and no flush. With fixed batches of 4
-    // it is the rule for idle instances that lets each go; with size-or-timeout it is the timeout.
+    // As in SingleStream: the next query only after the last one is complete, and no flush. With fixed
+    // batches of 4 the rule for idle instances lets each go; with size-or-timeout the timeout does.
     for policy in ["fixed", "size-or-timeout"] {
         let (scheduler, recorder) = start(&config(policy, 4, 3), null_instances(3));
         for id in 1..300 {
@@ -117,7 +117,7 @@ fn a_test_begins_when_each_instance_has_entered_its_thread() {
     assert_eq!(entered.load(Ordering::SeqCst), 3);
 }
 
-/// Instances of which the one that gets sample 1 holds it until released, and says that it does.
+/// Instances that hold sample 1 until released; the one that gets it says so.
 struct Holding {
     started: mpsc::Receiver<()>,
     release: mpsc::Sender<()>,

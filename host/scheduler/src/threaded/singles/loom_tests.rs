@@ -80,7 +80,7 @@ fn loom_finds_the_single_sample_that_a_spinner_left_behind() {
     });
 }
 
-/// A sample arrives while the queue is stopped, and whoever arrives then looks in the given way whether it was.
+/// A sample arrives while the queue is stopped; its arrival checks in the given way whether it was.
 fn a_sample_that_arrives_at_the_end_is_not_lost(is_stopped: fn(&Timeless) -> bool) {
     let singles = singles();
     let arriving = thread::spawn(move || {

@@ -16,7 +16,7 @@ fn sleepers(singles: &Timeless) -> u32 {
     singles.asleep.iter().map(|word| word.0.load(Relaxed).count_ones()).sum()
 }
 
-/// Singles of which each instance sleeps.
+/// Singles with all instances asleep.
 fn all_asleep(count: usize) -> Timeless {
     let singles = Singles::new(1000, count, Arc::default());
     for instance in 0..count {

@@ -114,8 +114,8 @@ proptest! {
         prop_assert!(simulation.recorder.failed_ids().is_empty());
     }
 
-    /// The same on threads, where who takes what is not known, but each batch is a stretch of the queue, no larger than
-    /// the largest size so far.
+    /// The same on threads, where batches go to unknown instances, but each batch is a stretch of the queue,
+    /// no larger than the largest size so far.
     #[test]
     fn whatever_is_turned_on_threads_samples_come_once_and_in_order(
         policy in prop_oneof![Just("fixed"), Just("size-or-timeout")],

@@ -56,7 +56,7 @@ fn an_instance_that_is_retired_finishes_its_batch_on_its_thread() {
     real.scheduler.issue(&samples(1..2));
     started.recv_timeout(PATIENCE).unwrap();
     assert_eq!(knobs.add_instance(takes_ns(0)).unwrap(), 1);
-    // The new one takes what comes while the first one is held: it has entered its thread.
+    // The new one takes samples that come while the first one is held: it has entered its thread.
     real.scheduler.issue(&samples(2..3));
     real.recorder.wait_for(1);
     knobs.retire_instance(0).unwrap();

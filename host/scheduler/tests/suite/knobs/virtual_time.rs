@@ -47,7 +47,7 @@ fn a_batch_that_fails_is_told_with_its_instance_which_can_be_retired_at_once() {
 
 #[test]
 fn the_batch_size_changes_from_one_batch_to_the_next_in_virtual_time() {
-    // Each batch that is over makes the next one larger.
+    // Each finished batch makes the next one larger.
     let observer = Observer::new(|knobs, _, done| {
         assert_eq!(knobs.set_batch_size(done.samples + 1).unwrap(), (done.samples + 1).min(BATCH_SIZE_MAX));
     });
