@@ -1,9 +1,9 @@
-//! How much the misses of a probe come in clusters: batch means over blocks of neighbours.
+//! Measures how much the misses of a probe come in clusters: batch means over blocks of neighbours.
 //!
-//! Latencies in a queue are no coin tosses: a busy period makes a row of neighbours late together. Counts of misses
-//! in blocks of neighbours tell by how much: independent misses have a variance near their mean, clustered ones have
-//! the variance of the mean times the *dispersion*. A test that takes each miss as that fraction of an independent
-//! one keeps its error rates.
+//! Latencies in a queue are no coin tosses: a busy period makes a row of neighbours late together. Counts of
+//! misses in blocks of neighbours show by how much: independent misses have a variance near their mean,
+//! clustered ones have the variance of the mean times the *dispersion*. A test that counts each miss as that
+//! fraction of an independent one keeps its error rates.
 //!
 //! Source: the method of batch means (Conway 1963; Law and Kelton, *Simulation Modeling and Analysis*), with the
 //! index of dispersion of counts (Cox and Lewis 1966) as the factor.
@@ -12,7 +12,7 @@
 const MAX_BLOCKS: usize = 32;
 /// Length of the first blocks.
 const FIRST_LEN: u64 = 32;
-/// Fewer blocks tell nothing.
+/// Minimum number of blocks that say anything.
 const FEWEST_BLOCKS: usize = 8;
 /// The dispersion that is assumed at first, and its weight in blocks. Misses of a loaded queue come in clusters of
 /// several; independent ones are the exception.
@@ -53,25 +53,25 @@ impl Blocks {
         }
     }
 
-    /// How many were seen.
+    /// Returns the number of queries seen.
     #[must_use]
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// How many of them were misses.
+    /// Returns the number of misses among them.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.missed
     }
 
-    /// Tells if there are enough blocks to know anything of clusters.
+    /// Returns whether there are enough blocks to know anything of clusters.
     #[must_use]
     pub fn is_telling(&self) -> bool {
         self.counts.len() >= FEWEST_BLOCKS
     }
 
-    /// How many misses count as one independent miss: at least 1.
+    /// Returns the number of misses that count as one independent miss: at least 1.
     ///
     /// The largest of the estimates from blocks and from pairs of blocks, since clusters longer than a block show in
     /// the longer ones only.
@@ -84,7 +84,7 @@ impl Blocks {
     }
 }
 
-/// Sums of neighbours; an odd last one is left out.
+/// Returns sums of neighbours; an odd last one is left out.
 fn merged(counts: &[u64]) -> Vec<u64> {
     counts.chunks_exact(2).map(|pair| pair[0] + pair[1]).collect()
 }

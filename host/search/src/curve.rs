@@ -1,4 +1,4 @@
-//! Where between a load that is good and one that is not the limit lies.
+//! Estimates the limit between a good load and a bad one.
 //!
 //! Two shapes of a queue are used. The logarithm of the share of misses is nearly a straight line over the logarithm
 //! of the rate, near the limit, where there are misses on both sides. Further away there are none; but the tail of
@@ -18,7 +18,7 @@ pub(crate) struct Bracket<'a> {
 }
 
 impl Bracket<'_> {
-    /// The load at which the limit is expected, between both ends.
+    /// Returns the load at which the limit is expected, between both ends.
     pub(crate) fn limit(&self) -> f64 {
         let (lower, upper) = (self.lower.load, self.upper.load);
         let guess = self.by_share().or_else(|| self.by_tail());
@@ -32,7 +32,7 @@ impl Bracket<'_> {
         Some(self.lower.load * (-lower / slope).exp())
     }
 
-    /// By how much the logarithm of the share grows with that of the load, if misses on both sides tell.
+    /// Returns by how much the logarithm of the share grows with the load's, if misses on both sides show it.
     fn slope(&self) -> Option<f64> {
         // In a hopeless probe the share is as large as the probe is long.
         if self.upper.end == ProbeEnd::Hopeless {
@@ -58,8 +58,8 @@ impl Bracket<'_> {
     }
 }
 
-/// By how much the logarithm of the share of misses grows with that of the load, near the limit: a line through all
-/// that tells, each as heavy as its independent misses. What is usual where too little is known.
+/// Returns by how much the logarithm of the share of misses grows with the load's, near the limit: a line through all
+/// informative records, each as heavy as its independent misses. Returns the usual value if too little is known.
 pub(crate) fn steepness<'a>(records: impl Iterator<Item = &'a ProbeRecord>) -> f64 {
     let points: Vec<_> =
         records.filter(|record| record.end != ProbeEnd::Hopeless).filter_map(point).collect();
@@ -77,7 +77,7 @@ pub(crate) fn steepness<'a>(records: impl Iterator<Item = &'a ProbeRecord>) -> f
     }
 }
 
-/// Tells if the record says by how much its load differs from the limit: it has some misses, and is not far away.
+/// Returns whether the record shows how far its load is from the limit: a few misses, and not far away.
 pub(crate) fn is_telling(record: &ProbeRecord) -> bool {
     record.log_share().is_some_and(|log_share| log_share.abs() <= FAR)
 }

@@ -5,14 +5,14 @@ use crate::record::{Confirmation, ProbeRecord};
 /// The full runs so far, by load.
 pub(crate) struct FullRuns<'a> {
     runs: &'a [Confirmation],
-    /// At the highest load at which all were VALID.
+    /// Record at the highest load at which all were VALID.
     pub(crate) good: Option<&'a ProbeRecord>,
-    /// At the lowest load above that at which one was not.
+    /// Record at the lowest load above that at which one was not.
     pub(crate) bad: Option<&'a ProbeRecord>,
 }
 
 impl<'a> FullRuns<'a> {
-    /// Sorts them.
+    /// Finds both records among the runs.
     pub(crate) fn new(runs: &'a [Confirmation]) -> Self {
         let by_load = |a: &&ProbeRecord, b: &&ProbeRecord| a.load.total_cmp(&b.load);
         let bad = runs.iter().filter(|run| !run.is_valid).map(|run| &run.seen);

@@ -1,8 +1,8 @@
 //! Searches for the highest load that a system sustains: which load to probe next, and when a probe has seen enough.
 //!
-//! A [`Search`] knows what was seen so far and answers with the next [`Step`]: a probe at a load, a full run to confirm
+//! A [`Search`] knows the results so far and answers with the next [`Step`]: a probe at a load, a full run to confirm
 //! one, or the end. A [`ProbeMonitor`] watches one probe and ends it as soon as it is clear on which side of its
-//! constraints the load is. Neither knows what a load consists of: the caller makes the probes and the full runs.
+//! constraints the load is. Neither knows the nature of a load: the caller makes the probes and the full runs.
 //!
 //! # Choices
 //! - **The search has no state but its history.** [`Search::next_step`] is a function of the records, so reading them
@@ -10,13 +10,13 @@
 //! - **A probe is a sequential test** ([`SequentialTest`]): a load far from the limit takes some hundreds of queries,
 //!   one close to it as many as its budget allows, and each states its confidence. Misses in a queue come in clusters;
 //!   the test weighs them accordingly ([`Blocks`]).
-//! - **The limit is interpolated**, not bisected: the shape of a queue's tail predicts where it is. If the shape is
-//!   wrong, the bracket still closes.
+//! - **The limit is interpolated**, not bisected: the shape of a queue's tail predicts its place. If the
+//!   shape is wrong, the bracket still closes.
 //! - **More queries win.** If two probes contradict each other, the shorter one is discarded, so noise cannot mislead
 //!   the search for good. Below a good load, loads do not count if less load did not shorten the tail: systems that
 //!   wait for their batches to fill do better under more load.
-//! - **Failures that no load changes end the search**: samples that lack what they are judged by, or that fail equally
-//!   often at any load, by the likelihood of the shares at all loads ([`Dependence`]).
+//! - **Failures that no load changes end the search**: samples that lack the data to judge them by, or that
+//!   fail equally often at any load, by the likelihood of the shares at all loads ([`Dependence`]).
 //!
 //! # Example
 //! A system that is under its limit up to 812 queries per second; each probe knows with certainty:

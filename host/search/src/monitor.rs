@@ -5,7 +5,7 @@ use crate::{
     sequential::{SequentialTest, Side, confidence},
 };
 
-/// Fewest queries before a load counts as good: a queue that starts empty needs a while to fill.
+/// Minimum number of queries before a load counts as good: a queue that starts empty needs a while to fill.
 const FEWEST_QUERIES: u64 = 512;
 /// Multiple of the longest bound that has to pass, too.
 const WARM_UP_BOUNDS: u64 = 8;
@@ -20,11 +20,11 @@ const FLOOD_QUERIES: u64 = 256;
 /// The counts of a running probe at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backlog {
-    /// Queries issued.
+    /// Number of queries issued.
     pub issued_count: u64,
-    /// Queries completed.
+    /// Number of queries completed.
     pub completed_count: u64,
-    /// Since the start.
+    /// Time since the start.
     pub elapsed_ns: u64,
 }
 
@@ -35,16 +35,16 @@ pub struct Constraint {
     pub name: String,
     /// The share of queries that may miss it, in `[0, 1)`.
     pub limit_share: f64,
-    /// How misses depend on the load.
+    /// Dependence of misses on the load.
     pub dependence: Dependence,
 }
 
-/// How long a probe may be.
+/// Maximum length of a probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProbeLimits {
     /// The longest of its latency bounds.
     pub longest_bound_ns: u64,
-    /// Queries after which it ends in any case.
+    /// Number of queries after which it ends in any case.
     pub max_query_count: u64,
     /// The probability with which it may be wrong when it ends as decided.
     pub error_probability: f64,
@@ -57,7 +57,7 @@ pub struct Judgement {
     pub side: Side,
     /// The probability that this is right.
     pub confidence: f64,
-    /// How each constraint fared; without tail ratios.
+    /// Results for each constraint; without tail ratios.
     pub constraints: Vec<ConstraintSeen>,
 }
 
@@ -119,10 +119,10 @@ impl ProbeMonitor {
         decisions.all(|side| side == Some(Side::Under)).then_some(Side::Under)
     }
 
-    /// Tells if more arrives than gets done, so that the queue grows as long as the probe lasts.
+    /// Returns whether more arrives than gets done, so that the queue grows as long as the probe lasts.
     ///
-    /// Arrivals and completions of a system that keeps up differ by chance, by about the root of their number; and its
-    /// queue is no longer than what it gets done within the bound, or the bound would be missed.
+    /// Arrivals and completions of a system that keeps up differ by chance, by about the root of their
+    /// number; and its queue is no longer than its throughput within the bound, or the bound would be missed.
     fn is_hopeless(&self, now: Backlog) -> bool {
         let Backlog { issued_count, completed_count, elapsed_ns } = now;
         let outstanding_count = issued_count.saturating_sub(completed_count);
@@ -138,7 +138,7 @@ impl ProbeMonitor {
         is_long && (is_flood || elapsed_ns >= self.limits.longest_bound_ns.saturating_mul(2))
     }
 
-    /// Why the probe ended, if it has.
+    /// Returns why the probe ended, if it has.
     #[must_use]
     pub fn end(&self) -> Option<ProbeEnd> {
         self.end

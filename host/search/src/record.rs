@@ -1,10 +1,10 @@
-//! Records of probes and full runs, by which the search decides and which are kept as data.
+//! Defines records of probes and full runs, which the search uses for decisions and which are kept as data.
 
 use serde::{Deserialize, Serialize};
 
 use crate::sequential::Side;
 
-/// Why a probe ended.
+/// Reason why a probe ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeEnd {
@@ -14,11 +14,11 @@ pub enum ProbeEnd {
     Hopeless,
     /// It had issued as many queries as a probe may.
     Budget,
-    /// A limit of the settings ended it before it had issued what it was to issue, as it would end a full run.
+    /// A limit of the settings ended it before it had issued all its queries, as it would end a full run.
     Limit,
 }
 
-/// How misses of a constraint depend on the load.
+/// Dependence of a constraint's misses on the load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dependence {
@@ -32,26 +32,26 @@ pub enum Dependence {
     Never,
 }
 
-/// How a constraint fared in a probe or a full run.
+/// Result for a constraint in a probe or a full run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConstraintSeen {
     /// Its name, such as `latency` or `failed samples`.
     pub name: String,
     /// The share of misses that is allowed.
     pub limit_share: f64,
-    /// How the misses depend on the load.
+    /// Dependence of the misses on the load.
     #[serde(default)]
     pub dependence: Dependence,
-    /// Queries that were judged by it.
+    /// Number of queries that were judged by it.
     pub judged_count: u64,
-    /// Queries of them that missed.
+    /// Number of them that missed.
     pub missed_count: u64,
-    /// How many misses count as one independent one.
+    /// Number of misses that count as one independent one.
     pub dispersion: f64,
     /// Logarithm of how much likelier a share over the limit is than one under it.
     #[serde(with = "finite")]
     pub log_ratio: f64,
-    /// The bounded value at the quantile that the limit leaves, over its bound; absent where there is no such value.
+    /// Bounded value at the quantile that the limit leaves, over its bound; absent if there is no such value.
     pub tail_ratio: Option<f64>,
 }
 
@@ -62,13 +62,13 @@ impl ConstraintSeen {
         self.missed_count as f64 / self.judged_count.max(1) as f64
     }
 
-    /// Tells if it was missed by more than it allows.
+    /// Returns whether it was missed by more than it allows.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.missed_count > 0 && self.log_ratio > 0.0
     }
 
-    /// The logarithm of the share of misses over its limit, 0 at the limit, if there are enough misses to tell.
+    /// Returns the logarithm of the share of misses over its limit, 0 at the limit, if there are enough misses.
     #[must_use]
     pub fn log_share(&self) -> Option<f64> {
         const TELLING: u64 = 5;
@@ -80,26 +80,26 @@ impl ConstraintSeen {
 /// A probe, or a full run seen as one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProbeRecord {
-    /// Queries per second, or samples per query.
+    /// Load in queries per second, or samples per query.
     pub load: f64,
     /// On which side of the constraints the load is.
     pub side: Side,
     /// The probability that this is right.
     pub confidence: f64,
-    /// Why it ended.
+    /// Reason why it ended.
     pub end: ProbeEnd,
-    /// Queries that were issued.
+    /// Number of queries that were issued.
     pub query_count: u64,
-    /// Queries that a full run at this load has.
+    /// Number of queries that a full run at this load has.
     pub full_query_count: u64,
-    /// Completed queries per second.
+    /// Number of completed queries per second.
     pub throughput_qps: f64,
-    /// How each constraint fared.
+    /// Results for each constraint.
     pub constraints: Vec<ConstraintSeen>,
 }
 
 impl ProbeRecord {
-    /// Tells if all constraints hold.
+    /// Returns whether all constraints hold.
     #[must_use]
     pub fn is_under(&self) -> bool {
         self.side == Side::Under
@@ -124,8 +124,8 @@ impl ProbeRecord {
         self.constraints.iter().find(|seen| seen.dependence == dependence && seen.is_broken())
     }
 
-    /// The largest of the tail ratios; `None` if a constraint that has none is broken, so that they are not what
-    /// counts.
+    /// Returns the largest of the tail ratios; `None` if a constraint without a ratio is broken, so that the
+    /// ratios do not decide.
     #[must_use]
     pub(crate) fn tail_ratio(&self) -> Option<f64> {
         let mut without = self.constraints.iter().filter(|seen| seen.tail_ratio.is_none());
@@ -135,13 +135,13 @@ impl ProbeRecord {
         self.constraints.iter().filter_map(|seen| seen.tail_ratio).max_by(f64::total_cmp)
     }
 
-    /// Tells if it has missed a constraint that allows no miss, so that no share says by how much its load is too high.
+    /// Returns whether it missed a constraint that allows no miss: no share shows how far the load is too high.
     #[must_use]
     pub(crate) fn breaks_zero_limit(&self) -> bool {
         self.constraints.iter().any(|seen| seen.limit_share == 0.0 && seen.is_broken())
     }
 
-    /// As [`ConstraintSeen::log_share`], of the constraint whose share is largest for its limit.
+    /// Returns [`ConstraintSeen::log_share`] of the constraint whose share is largest for its limit.
     #[must_use]
     pub(crate) fn log_share(&self) -> Option<f64> {
         self.constraints.iter().filter_map(ConstraintSeen::log_share).max_by(f64::total_cmp)
@@ -153,16 +153,16 @@ impl ProbeRecord {
 pub struct Confirmation {
     /// True if it was VALID.
     pub is_valid: bool,
-    /// Why not.
+    /// Reasons why it is not VALID.
     pub reasons: Vec<String>,
-    /// True if it was not for what the system does wrong at any load: runs at lower ones are not worth their time.
+    /// True if the system's error occurs at any load: runs at lower ones are not worth their time.
     #[serde(default)]
     pub is_at_any_load: bool,
     /// The figures of the run.
     pub seen: ProbeRecord,
 }
 
-/// Numbers that JSON has no word for: what is certain is a large one there.
+/// Numbers that JSON cannot represent: certainty is a large number there.
 mod finite {
     use serde::{Deserialize, Deserializer, Serializer};
 

@@ -1,4 +1,4 @@
-//! The search: from what was seen so far to the next step.
+//! The search: derives the next step from the results so far.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +16,9 @@ const GROWTH_MAX: f64 = 4.0;
 const GROWTH_MIN: f64 = 1.3;
 /// A lower load helps if it takes at least this share off the tail of the latency.
 const HELP: f64 = 0.05;
-/// Loads that differ by less than this ratio tell nothing of that.
+/// Ratio below which two loads do not show whether lower loads help.
 const HELP_RATIO: f64 = 1.5;
-/// Loads between which nothing is sought where the tail is shortest, if none was good.
+/// Ratio of loads within which nothing is sought where the tail is shortest, if none was good.
 const VALLEY_RATIO: f64 = 1.1;
 /// Misses come at any load once that is this many times as likely as that they grow with it.
 const AT_ANY_LOAD: f64 = 19.0;
@@ -29,7 +29,7 @@ const NEAR: f64 = 1.15;
 const NEAR_ERROR: f64 = 0.002;
 /// A higher load is worth another full run if it is higher by this multiple of the resolution.
 const WORTH_A_RUN: f64 = 1.5;
-/// Logarithm of the share of misses that is assumed where there are too few to tell.
+/// Logarithm of the share of misses that is assumed if there are too few misses.
 const NO_MISSES: f64 = 2.0;
 /// The rate that is tried in full runs lies this many standard deviations below the limit that is expected, so that
 /// most first runs are VALID.
@@ -41,7 +41,7 @@ const MARGIN_DEVIATIONS: f64 = 1.0;
 pub enum Axis {
     /// Queries per second, until the limit is known to this fraction.
     Rate {
-        /// Such as 0.01.
+        /// Relative resolution, such as 0.01.
         resolution: f64,
     },
     /// Whole samples per query.
@@ -59,7 +59,7 @@ pub struct SearchSettings {
     pub from: f64,
     /// The highest load.
     pub to: f64,
-    /// How many full runs have to be VALID at the result.
+    /// Number of full runs that have to be VALID at the result.
     pub confirm_runs: u32,
     /// At how many loads full runs are made at most.
     pub full_loads_max: u32,
@@ -70,14 +70,14 @@ pub struct SearchSettings {
 pub enum Step {
     /// A probe at this load.
     Probe {
-        /// Queries per second, or samples per query.
+        /// Load in queries per second, or samples per query.
         load: f64,
         /// The probability with which it may be wrong: the smaller the nearer the limit is.
         error_probability: f64,
     },
     /// A full run at this load.
     Confirm {
-        /// Queries per second, or samples per query.
+        /// Load in queries per second, or samples per query.
         load: f64,
         /// Number of the run at this load, from 1.
         run: u32,
@@ -86,13 +86,13 @@ pub enum Step {
     Done(SearchEnd),
 }
 
-/// How a search ended.
+/// End of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum SearchEnd {
-    /// The load at which all full runs were VALID.
+    /// Load at which all full runs were VALID.
     Found {
-        /// Queries per second, or samples per query.
+        /// Load in queries per second, or samples per query.
         load: f64,
         /// True if nothing above was allowed to be tried.
         at_upper_end: bool,
@@ -111,15 +111,15 @@ pub enum SearchEnd {
     },
     /// Queries take no time, so that there is no limit.
     Timeless,
-    /// The fault does not depend on the load: samples fail, or lack what they are judged by.
+    /// The fault does not depend on the load: samples fail, or lack the data to judge them by.
     AtAnyLoad {
-        /// The lowest load at which that was seen.
+        /// Lowest load at which that was seen.
         load: f64,
     },
 }
 
-/// The whole state of a search: its settings, and what was seen. The next step follows from these alone, so that a
-/// search that was interrupted goes on as if it had not been.
+/// Whole state of a search: its settings, and its results. The next step follows from these alone, so that an
+/// interrupted search goes on as if it had not been.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Search {
     /// The settings.
@@ -153,9 +153,9 @@ impl Search {
         self.probes.iter().map(|probe| probe.query_count).chain(full_runs).sum()
     }
 
-    /// Once there is a candidate, full runs decide, and are evidence for where the limit is: after one that failed
-    /// the load is lowered by what it has missed by; after one that leaves more room than the resolution it is
-    /// raised.
+    /// Returns the step after a full run. Once there is a candidate, full runs decide, and are evidence for
+    /// the limit: after a failed one the load is lowered by the amount of its miss; after one that leaves
+    /// more room than the resolution it is raised.
     fn after_full_run(&self, last: &Confirmation) -> Step {
         let full_runs = FullRuns::new(&self.confirmations);
         let load = last.seen.load;
@@ -179,7 +179,7 @@ impl Search {
         }
     }
 
-    /// The next lower load for a full run, where none was good.
+    /// Returns the next lower load for a full run, if none was good.
     fn lowered(&self, full_runs: &FullRuns<'_>) -> f64 {
         let Some(bad) = full_runs.bad else { return 0.0 };
         match self.settings.axis {
@@ -275,15 +275,15 @@ impl Search {
             if good.load < bad.load {
                 return (lower, upper);
             }
-            // Full runs put right what is hoped for wrongly.
+            // Full runs correct wrong hopes.
             let is_lighter = weight(good) < weight(bad) && !self.is_eased_by_load(bad);
             let lighter = if is_lighter { good } else { bad };
             records.retain(|record| !std::ptr::eq(*record, lighter));
         }
     }
 
-    /// Tells if the tail at this bad load is no longer than at another one that is clearly lower, or no shorter than at
-    /// one that is clearly higher, so that it does not come from too much load.
+    /// Returns whether the tail at this bad load is no longer than at another one that is clearly lower, or
+    /// no shorter than at one that is clearly higher, so that it does not come from too much load.
     fn is_eased_by_load(&self, bad: &ProbeRecord) -> bool {
         let tail = |probe: &ProbeRecord| match (probe.side, probe.end) {
             (Side::Under, _) | (_, ProbeEnd::Hopeless) => None,
@@ -297,8 +297,8 @@ impl Search {
         })
     }
 
-    /// Nothing was good so far: to lower loads, as long as that helps; then above those that were tried, where a system
-    /// may be better that waits for its batches to fill; then to where the tail is shortest.
+    /// Returns the next step while no load was good: to lower loads, as long as that helps; then above the tried ones,
+    /// where a system may be better that waits for its batches to fill; then to where the tail is shortest.
     fn descend(&self, first: &ProbeRecord) -> Step {
         let by_load = |a: &&ProbeRecord, b: &&ProbeRecord| a.load.total_cmp(&b.load);
         let lowest = self.probes.iter().min_by(by_load).unwrap_or(first);
@@ -320,8 +320,8 @@ impl Search {
         }
     }
 
-    /// Tells if the tail at the highest load is clearly longer than at the next one below: what waits there is a queue,
-    /// which more load makes longer still.
+    /// Returns whether the tail at the highest load is clearly longer than at the next one below: what waits
+    /// there is a queue, which more load makes longer still.
     fn is_lengthened_by_load(&self, highest: &ProbeRecord) -> bool {
         let below = self.probes.iter().filter(|probe| probe.load < highest.load);
         let below = below.max_by(|a, b| a.load.total_cmp(&b.load)).and_then(ProbeRecord::tail_ratio);
@@ -342,8 +342,8 @@ impl Search {
         (best < load && load < above).then_some(load)
     }
 
-    /// Tells if the tail was clearly shorter at the lowest load than at the next one. A hopeless probe ends before its
-    /// tail has grown, which therefore says nothing.
+    /// Returns whether the tail was clearly shorter at the lowest load than at the next one. A hopeless probe
+    /// ends before its tail has grown, which therefore says nothing.
     fn lower_helps(&self, lowest: &ProbeRecord) -> bool {
         let above = self.probes.iter().filter(|probe| probe.load > lowest.load);
         let Some(next) = above.min_by(|a, b| a.load.total_cmp(&b.load)) else { return true };
@@ -354,7 +354,7 @@ impl Search {
         }
     }
 
-    /// A load at which the limit may hold, below one at which it does not.
+    /// Returns a load at which the limit may hold, below one at which it does not.
     fn below(&self, lowest: &ProbeRecord) -> f64 {
         let load = lowest.load;
         if lowest.end == ProbeEnd::Hopeless {
@@ -367,7 +367,7 @@ impl Search {
             Some(ratio) if capacity.is_finite() && capacity > load => {
                 (capacity - (capacity - load) * ratio).clamp(load / GROWTH_MAX, load / 1.1)
             }
-            // The system had room: a little less load is no help, and far less tells whether any is.
+            // The system had room: a little less load is no help, and far less shows whether any load helps.
             _ if lowest.broken(Dependence::Doubtful).is_some() => load / GROWTH_MAX,
             _ => load / 2.0,
         }
@@ -379,12 +379,12 @@ impl Search {
             return Step::Confirm { load: lower.load, run: 1 };
         }
         let room = lower.tail_ratio().map_or(1.0, |ratio| 1.0 / ratio);
-        // A little beyond, since a bad end is what is missing.
+        // A little beyond, since a bad end is missing.
         let next = lower.load * (1.1 * room.sqrt()).clamp(GROWTH_MIN, GROWTH_MAX);
         explore(self.allowed(self.rounded(next).max(self.above(lower.load))))
     }
 
-    /// Between a good and a bad load: to where the limit is expected, until that is known well enough.
+    /// Returns the step between a good and a bad load: to the expected limit, until that is known well enough.
     fn narrow(&self, bracket: Bracket<'_>) -> Step {
         let Bracket { lower, upper } = bracket;
         let limit = bracket.limit();
@@ -405,8 +405,8 @@ impl Search {
         Step::Probe { load: self.inside(bracket, limit), error_probability }
     }
 
-    /// The next load to probe: the expected one, moved away from the ends, and towards the end that has not moved for a
-    /// while, so that the bracket closes even where the expectation is wrong.
+    /// Returns the next load to probe: the expected one, moved away from the ends, and towards the end that
+    /// has not moved for a while, so that the bracket closes even if the expectation is wrong.
     fn inside(&self, bracket: Bracket<'_>, limit: f64) -> f64 {
         let (lower, upper) = (bracket.lower.load, bracket.upper.load);
         let width = (upper / lower).ln();
@@ -425,20 +425,20 @@ impl Search {
         }
     }
 
-    /// The load for the first full run: below the expected limit by what the probes do not know about it.
+    /// Returns the load for the first full run: below the expected limit by the probes' uncertainty about it.
     fn candidate(&self, bracket: Bracket<'_>, limit: f64) -> f64 {
         let Axis::Rate { resolution } = self.settings.axis else { return bracket.lower.load };
         let telling = self.probes.iter().filter(|probe| is_telling(probe));
         let distance = |probe: &ProbeRecord| (probe.load / limit).ln().abs();
         let nearest = telling.min_by(|a, b| distance(a).total_cmp(&distance(b)));
         let deviation = nearest.and_then(|probe| {
-            // The probe is the beginning of the full run, which may differ in what the probe has not seen.
+            // The probe is the beginning of the full run, whose unobserved rest may differ.
             let seen = probe.limiting()?;
             let unseen =
                 1.0 / seen.judged_count as f64 - 1.0 / probe.full_query_count.max(seen.judged_count) as f64;
             Some((seen.dispersion / seen.limit_share * unseen).sqrt() / self.steepness())
         });
-        // Where nothing misses up to the limit, the best that was good is all that is known.
+        // If nothing misses up to the limit, only the best good load is known.
         let Some(deviation) = deviation else { return bracket.lower.load };
         let margin = deviation.min(3.0 * resolution) * MARGIN_DEVIATIONS;
         self.allowed(limit * (-margin).exp())
@@ -455,7 +455,7 @@ impl Search {
         }
     }
 
-    /// The least load above this one that differs from it.
+    /// Returns the smallest load above this one that differs from it.
     fn above(&self, load: f64) -> f64 {
         match self.settings.axis {
             Axis::Rate { resolution } => load * (1.0 + resolution),
@@ -467,9 +467,9 @@ impl Search {
 /// Logarithm of how much likelier it is that misses come in the same share at all loads than in one that grows as the
 /// load does; of each probe, its load and share.
 ///
-/// Misses of a system with room grow at least so if the load brings them about: so often one query meets another. A
-/// probe that allows none ends with its first, hence each counts as one miss after a wait of one over its share, and
-/// the likelihood is that of waiting times, at the rate of misses that fits best.
+/// Returns the log ratio for a constant share. In a system with room, misses caused by the load grow at least as often
+/// as one query meets another. A probe that allows none ends with its first, hence each counts as one miss after a wait
+/// of one over its share, and the likelihood is that of waiting times, at the rate of misses that fits best.
 fn log_ratio_of_same_share(probes: &[(f64, f64)]) -> f64 {
     let waits = || probes.iter().map(|(load, share)| (load, 1.0 / share));
     let mean_load =
@@ -477,7 +477,7 @@ fn log_ratio_of_same_share(probes: &[(f64, f64)]) -> f64 {
     probes.iter().map(|(load, _)| (mean_load / load).ln()).sum()
 }
 
-/// A probe far from what is known.
+/// Returns a probe far from the known loads.
 fn explore(load: f64) -> Step {
     Step::Probe { load, error_probability: FAR_ERROR }
 }

@@ -1,11 +1,11 @@
 //! The sequential test of one share against its limit.
 //!
-//! Wald's sequential probability ratio test: after each query the likelihood of what was seen is compared under two
-//! shares of misses, `limit / 1.25` and `limit * 1.25`. Once one of them is so much likelier than the
-//! other that an error has the wanted probability (19 times for one in twenty), the test says so; between the two
-//! shares either answer is as good, since the rates that they belong to hardly differ. No test with these errors
-//! needs fewer queries on average. The logarithm of the ratio is divided by the dispersion of the misses, as is usual
-//! for counts that scatter more than independent ones (quasi-likelihood: Wedderburn 1974).
+//! Wald's sequential probability ratio test: after each query the likelihood of the observations is compared under
+//! two shares of misses, `limit / 1.25` and `limit * 1.25`. Once one of them is so much likelier than the other that
+//! an error has the wanted probability (19 times for one in twenty), the test says so; between the two shares either
+//! answer is as good, since the rates that they belong to hardly differ. No test with these errors needs fewer
+//! queries on average. The logarithm of the ratio is divided by the dispersion of the misses, as is usual for counts
+//! that scatter more than independent ones (quasi-likelihood: Wedderburn 1974).
 //!
 //! Source: A. Wald, *Sequential Tests of Statistical Hypotheses*, Annals of Mathematical Statistics 16 (1945).
 
@@ -23,9 +23,9 @@ pub enum Side {
     Over,
 }
 
-/// The two shares that the test tells apart are the limit divided and multiplied by this. Where queues are about to
-/// overflow, the share of misses grows like the tenth to thirtieth power of the rate, so that they lie 1 to 2 % of
-/// the rate to both sides.
+/// Factor by which the two shares that the test distinguishes lie below and above the limit. Where queues are
+/// about to overflow, the share of misses grows like the tenth to thirtieth power of the rate, so that they
+/// lie 1 to 2 % of the rate to both sides.
 pub const INDIFFERENCE: f64 = 1.25;
 
 /// A share of misses against its limit, one query after the other.
@@ -58,13 +58,13 @@ impl SequentialTest {
         self.blocks.push(is_miss);
     }
 
-    /// The limit.
+    /// Returns the limit.
     #[must_use]
     pub fn limit(&self) -> f64 {
         self.limit
     }
 
-    /// Counts so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn blocks(&self) -> &Blocks {
         &self.blocks
@@ -96,7 +96,7 @@ impl SequentialTest {
     }
 }
 
-/// The probability that a side is right of which this is the logarithm of the ratio, if both were as likely before.
+/// Returns the probability that a side is right from the log likelihood ratio, with equal priors.
 #[must_use]
 pub fn confidence(log_ratio: f64) -> f64 {
     1.0 / (1.0 + (-log_ratio.abs()).exp())
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs a test on rows of `row` equal outcomes, and returns what it says and after how many.
+    /// Runs a test on rows of `row` equal outcomes, and returns its decision and the number of outcomes.
     fn run(seed: u64, limit: f64, share: f64, row: usize) -> (Option<Side>, u64) {
         let mut random = StdRng::seed_from_u64(seed);
         let mut test = SequentialTest::new(limit, 0.05);

@@ -24,7 +24,7 @@ pub struct Queue {
 
 /// The bound on lateness.
 const QUANTILE: f64 = 0.99;
-/// As in the smallest run that early stopping takes.
+/// Number of queries of the smallest run that early stopping takes.
 const FEWEST_QUERIES: u64 = 662;
 
 /// Arrival and completion of each query in seconds.
@@ -82,7 +82,7 @@ impl Queue {
         ((rate * self.run_s) as u64).max(FEWEST_QUERIES)
     }
 
-    /// How many may be late, by a normal approximation of early stopping at a confidence of 0.99.
+    /// Returns how many may be late, by a normal approximation of early stopping at a confidence of 0.99.
     pub fn allowed_count(&self, rate: f64) -> u64 {
         let count = self.full_count(rate) as f64;
         let mean = count * (1.0 - QUANTILE);
@@ -93,7 +93,7 @@ impl Queue {
         self.allowed_count(rate) as f64 / self.full_count(rate) as f64
     }
 
-    /// A probe, as a host makes it: looks at the running queue, and ends it.
+    /// Runs a probe as a host does: looks at the running queue, and ends it.
     pub fn probe(&self, rate: f64, error_probability: f64) -> ProbeRecord {
         let full_count = self.full_count(rate);
         self.run(rate, (full_count / 5).max(2048).min(full_count), error_probability)
@@ -133,7 +133,7 @@ impl Queue {
             let count = issued.len() as u64;
             if is_full {
                 late += u64::from(done - arrived > self.bound_s);
-                // A host ends a full run that cannot be VALID any more.
+                // A host ends a full run that can no longer be VALID.
                 if count == self.full_count(rate) || late > self.allowed_count(rate) {
                     break ProbeEnd::Budget;
                 }

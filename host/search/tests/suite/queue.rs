@@ -41,7 +41,7 @@ fn settings(confirm_runs: u32) -> SearchSettings {
     }
 }
 
-/// The highest rate at which `is_met` holds, to a thousandth.
+/// Returns the highest rate at which `is_met` holds, to a thousandth.
 fn highest(mut lower: f64, mut upper: f64, is_met: impl Fn(f64) -> bool) -> f64 {
     while upper / lower > 1.001 {
         let middle = (lower + upper) / 2.0;

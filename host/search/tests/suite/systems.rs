@@ -99,8 +99,8 @@ proptest! {
         prop_assert!(search.probes.len() <= 30, "{}", search.probes.len());
     }
 
-    /// The second probe is so close to the capacity that its tail is longer than that of the hopeless first one, which
-    /// ended early.
+    /// The second probe is so close to the capacity that its tail is longer than the tail of the hopeless
+    /// first one, which ended early.
     #[test]
     fn a_hopeless_probe_does_not_say_that_lower_loads_help_no_more(above in 1.0001..1.02_f64, utilisation in 0.3..0.97_f64) {
         let capacity = 1000.0;
@@ -119,7 +119,7 @@ proptest! {
         let number = Cell::new(0);
         let is_wrong = |_| wrong[number.replace(number.get() + 1)];
         let (search, end) = search(settings(rate, 50.0), queue(capacity, 0.8), is_wrong);
-        // The full runs are right, and what they have shown is kept.
+        // The full runs are right, and their results are kept.
         if let SearchEnd::Found { load, .. } = end {
             prop_assert!(load <= capacity * 0.8, "{search:#?}");
         }
@@ -224,7 +224,7 @@ fn bad_probes_below_a_good_one_do_not_outweigh_it_where_load_eases_the_tail() {
     }
 }
 
-/// A probe of which a share of the samples fails, or lacks its tokens, and ends with the first.
+/// Returns a probe that ends with its first failing sample, or first sample without its tokens.
 fn failing(load: f64, judged_count: u64, missed_count: u64, dependence: Dependence) -> ProbeRecord {
     let mut record = record(
         load,
@@ -272,11 +272,11 @@ fn samples_that_fail_at_any_load_end_the_search() {
     };
     let (on_load, doubtful) = (Dependence::OnLoad, Dependence::Doubtful);
     let goes_on = |step: Step| matches!(step, Step::Probe { load, .. } if load < 200.0);
-    // One probe does not tell whether a lower load helps; one whose samples lack their tokens does.
+    // One probe does not show whether a lower load helps; one whose samples lack their tokens does.
     assert!(goes_on(search(&[(200.0, 10, doubtful)])));
     let never = search(&[(200.0, 10, Dependence::Never)]);
     assert_eq!(never, Step::Done(SearchEnd::AtAnyLoad { load: 200.0 }));
-    // Where a lower load was good, that one is not at any load.
+    // If a lower load was good, that one does not count as at any load.
     let mut after_good = Search::new(settings(RATE, 100.0));
     let seen = Seen { tail_ratio: 0.1, log_share: -10.0, hopeless_above: f64::INFINITY };
     after_good.probes.push(record(100.0, &seen, Side::Under, 1000));
@@ -297,7 +297,7 @@ fn samples_that_fail_at_any_load_end_the_search() {
     assert!(goes_on(search(&[(200.0, 10, on_load), (3.125, 10, doubtful)])));
 }
 
-/// Searches a system that has room, and of which every `wait(load)`-th query fails, while a full run has 2000.
+/// Searches a system with room in which every `wait(load)`-th query fails, while a full run has 2000.
 fn search_failing(start: f64, wait: impl Fn(f64) -> f64) -> (Search, SearchEnd) {
     const QUERIES: f64 = 2000.0;
     let fine = Seen { tail_ratio: 0.1, log_share: -10.0, hopeless_above: f64::INFINITY };
