@@ -1,4 +1,4 @@
-//! The commands, a module each: its flags with their help, and what it does with them.
+//! Commands, a module each: its flags with their help, and its action.
 
 mod accuracy;
 mod bench;
@@ -100,7 +100,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Tells if the command loads a plugin of the user's into this process.
+    /// Returns whether the command loads a plugin of the user's into this process.
     pub(crate) fn loads_plugin(&self) -> bool {
         match self {
             Self::Run(flags) => flags.loads_plugin(),

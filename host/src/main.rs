@@ -10,8 +10,8 @@ mod values;
 
 use clap::Parser;
 use proctor_display::EXIT_CODES;
-// The default plugin is linked in, and a family of benchmarks. They register themselves, for which the linker has to
-// see them used.
+// The default plugin is linked in, and a family of benchmarks. They register themselves; the linker keeps
+// them only if they are referenced.
 use cpu_rnn_sut as _;
 use proctor_recurrent_layers as _;
 

@@ -1,4 +1,4 @@
-//! The flags that are names for settings: those of the table in `proctor-config`.
+//! Flags that are names for settings, from the table in `proctor-config`.
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use proctor_config::{Flag, Key, Kind, Loader, keys};
@@ -35,7 +35,7 @@ impl SettingFlags {
         self
     }
 
-    /// Tells if the flag of a setting was given.
+    /// Returns whether the flag of a setting was given.
     pub(crate) fn gives(&self, setting: &str) -> bool {
         self.given.iter().any(|given| given.setting == setting)
     }

@@ -19,7 +19,7 @@ pub(crate) fn duration_ms(text: &str) -> Result<u64, String> {
     }
 }
 
-/// As [`duration_ms`], in ns.
+/// Does the same as [`duration_ms`], in ns.
 pub(crate) fn duration_ns(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
     let text = text.trim();

@@ -59,7 +59,7 @@ pub(crate) struct AccuracyFlags {
 }
 
 impl AccuracyFlags {
-    /// Scores the log, and prints what it is worth.
+    /// Scores the log, and prints the score.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         let log = FoundLog::find(&self.log)?;
         let Some(benchmark) = self.benchmark.as_deref().or_else(|| log.benchmark()) else {
@@ -76,8 +76,8 @@ impl AccuracyFlags {
         Ok(result.conclusion())
     }
 
-    /// The settings. Where nobody chose a scenario that the benchmark has, its first one will do: only MultiStream
-    /// makes a difference.
+    /// Returns the settings. If the user chose no scenario that the benchmark has, its first one will do:
+    /// only MultiStream makes a difference.
     fn settings(&self, log: &FoundLog, benchmark: &str) -> Result<Settings, HostError> {
         self.load(log.loader()).or_else(|error| {
             let Ok(Benchmark { scenarios, .. }) = Benchmark::find(benchmark) else { return Err(error) };
@@ -87,7 +87,7 @@ impl AccuracyFlags {
         })
     }
 
-    /// Puts the flags above what the loader has.
+    /// Puts the flags above the loader's layers.
     fn load(&self, loader: Loader) -> Result<Settings, HostError> {
         let flags = [
             ("benchmark", &self.benchmark),

@@ -1,12 +1,12 @@
-//! `host bench`: what the harness itself costs, measured with the null plugin on the path of a run.
+//! `host bench`: measures the cost of the harness itself, with the null plugin on the path of a run.
 //!
-//! [`experiment`] says what is measured and what the targets are, [`isolation`] the same of a plugin in a process of
-//! its own, [`harness`] measures it, [`report`] is the table, [`official_loadgen`] the comparison with the official
-//! LoadGen. [`scheduler`] measures the way of a sample to an instance, beside two bare threads, and [`scaling`] runs
-//! the policies that scale over known jobs, [`page`] makes pages of a long run.
+//! [`experiment`] lists the measurements and their targets, [`isolation`] the same for a plugin in its own
+//! process, [`harness`] measures, [`report`] is the table, [`official_loadgen`] the comparison with the
+//! official LoadGen. [`scheduler`] compares the way of a sample to an instance with two bare threads,
+//! [`scaling`] runs the policies that scale over known jobs, and [`page`] makes pages of a long run.
 //!
 //! The other benchmarks are comparisons that need a plugin's insides or other systems. They are a program of their own,
-//! `host-bench`, which is not linked into what a submitter trusts; [`sibling`](super::sibling) starts it.
+//! `host-bench`, which is not linked into the program that a submitter trusts; [`sibling`](super::sibling) starts it.
 
 mod experiment;
 mod flags;
@@ -78,7 +78,7 @@ pub(crate) enum BenchKind {
 }
 
 impl BenchFlags {
-    /// Measures what the flags ask for.
+    /// Measures the benchmarks that the flags select.
     ///
     /// # Errors
     /// If something cannot be measured, or the figures not be written.

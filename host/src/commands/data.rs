@@ -62,7 +62,7 @@ pub(crate) enum DataCommand {
 }
 
 impl DataFlags {
-    /// Does what is asked for.
+    /// Runs the command.
     ///
     /// # Errors
     /// If there is no such model, or it cannot be made.
@@ -92,7 +92,7 @@ fn places(data_root: Option<&str>) -> Result<(Settings, DataRoot), HostError> {
     Ok((settings, root))
 }
 
-/// Makes the files of a model, and tells which they are.
+/// Makes the files of a model, and lists them.
 fn make(name: &str, out: Option<&Path>, data_root: Option<&str>) -> Result<String, HostError> {
     let (settings, root) = places(data_root)?;
     let mut progress = FileLine::default();

@@ -1,4 +1,4 @@
-//! `host describe`: what a plugin says of itself, its options, and how it will run a model.
+//! `host describe`: shows a plugin's own description, its options, and how it will run a model.
 
 use std::time::{Duration, Instant};
 

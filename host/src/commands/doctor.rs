@@ -15,7 +15,7 @@ pub(crate) struct DoctorFlags {
 }
 
 impl DoctorFlags {
-    /// Looks at the machine for a second, and prints what was found.
+    /// Looks at the machine for a second, and prints the findings.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         let checks = examine();
         if self.json {

@@ -1,5 +1,5 @@
-//! `host explain`: every setting, its value, where it comes from, and what it replaces; and what a run would say of
-//! them before it begins.
+//! `host explain`: shows every setting, its value, its origin, and the values that it replaces; and a run's
+//! remarks on them before it begins.
 
 use proctor_config::{Deviation, Effective, ExplainRow, NotOfficial, Settings, percent};
 use proctor_display::print;
@@ -19,8 +19,8 @@ that you leave out stays unknown; host describe PLUGIN lists the options.
 
 With --strict, warnings become errors as in a run, with exit code 2.";
 
-/// Prints the text for the settings of these flags, and refuses them where a run would because they are strict, as far
-/// as this is known without data set and plugin.
+/// Prints the text for the settings of these flags, and refuses them if a run would because they are strict,
+/// as far as this is known without data set and plugin.
 pub(super) fn explain(flags: &RunFlags) -> Result<Conclusion, HostError> {
     let settings = settings_of_run(flags.load()?)?;
     print(explanation(&settings));
@@ -32,7 +32,7 @@ pub(super) fn explain(flags: &RunFlags) -> Result<Conclusion, HostError> {
 const TEST05_SEEDS: &str =
     "note: test05 runs with its own seeds, test05_*_rng_seed, in place of those above\n";
 
-/// The ways in which a run departs from the rules, as far as the settings tell: the plugin chooses the precision,
+/// Returns how a run departs from the rules, as far as the settings show: the plugin chooses the precision,
 /// unless the user does.
 fn deviations(settings: &Settings) -> Vec<Deviation> {
     let precision = settings.run.precision.as_deref();

@@ -41,7 +41,7 @@ pub(crate) struct FindMaxFlags {
 }
 
 impl FindMaxFlags {
-    /// Makes the search.
+    /// Runs the search.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         let settings = self.load()?;
         let options = FindMaxOptions {
@@ -56,7 +56,7 @@ impl FindMaxFlags {
         find_max(settings, &options, &Interrupt::install(Terminal::observer())?)
     }
 
-    /// As [`RunFlags::load`]; without a scenario, it is Server.
+    /// Does the same as [`RunFlags::load`]; the default scenario is Server.
     fn load(&self) -> Result<Settings, HostError> {
         if self.run.settings.gives("scenario") {
             return self.run.load();

@@ -25,7 +25,7 @@ pub(crate) enum ListKind {
     Runs,
 }
 
-/// The kinds that are listed where none is named: not those that depend on where one is.
+/// Kinds that are listed if none is named: only kinds that do not depend on the current folder.
 const OF_THE_HOST: &[ListKind] =
     &[ListKind::Plugins, ListKind::Benchmarks, ListKind::Datasets, ListKind::Policies];
 
@@ -134,7 +134,7 @@ fn benchmark_rows(in_full: bool) -> Vec<Vec<String>> {
     rows
 }
 
-/// Size of the model of a benchmark that is one of the official suites, where it is known.
+/// Returns the size of the model of a benchmark that is one of the official suites, if known.
 fn size(benchmark: &proctor_config::Benchmark) -> String {
     benchmark.suite_benchmark().map(SuiteBenchmark::size).unwrap_or_default()
 }

@@ -98,8 +98,8 @@ impl NewPluginFlags {
     /// Writes the files, and returns what to do next.
     ///
     /// # Errors
-    /// If the name cannot be that of a plugin, the folder is there already or cannot be made, or, in Rust, the crate is
-    /// not found.
+    /// If the name is not valid for a plugin, the folder exists already or cannot be made, or, in Rust, the
+    /// crate is not found.
     pub(super) fn run(&self) -> Result<String, HostError> {
         let name = &self.name;
         if !is_name(name) {
@@ -126,7 +126,7 @@ impl NewPluginFlags {
         let mut files = self.lang.files().iter();
         let written = files.try_for_each(|(file, template)| write(&folder.join(file), &filled_in(template)));
         written.map_err(|source| {
-            // Half a plugin is of no use, and would be in the way of the next try.
+            // Half a plugin is useless, and would be in the way of the next try.
             let _ = fs::remove_dir_all(&folder);
             cannot(source)
         })?;
@@ -170,7 +170,7 @@ fn is_name(name: &str) -> bool {
     is_short && is_of_words && name.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
-/// Makes a folder that must not be there, and those above it.
+/// Creates a folder that must not exist yet, and its parents.
 fn make_new_folder(folder: &Path) -> io::Result<()> {
     if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(parent)?;

@@ -83,12 +83,12 @@ struct Planned<'a> {
 }
 
 impl RepeatFlags {
-    /// Tells if the run is made in this process: each of several has its own.
+    /// Returns whether the run is made in this process: each of several has its own.
     pub(super) fn loads_plugin(&self) -> bool {
         self.repeat.is_none()
     }
 
-    /// Makes the run or the runs.
+    /// Starts the run or the runs.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         match self.repeat {
             None => self.run.run(),
@@ -137,7 +137,7 @@ impl RepeatFlags {
         Ok(conclusion)
     }
 
-    /// Makes a run in a process of its own, as no plugin is ever unloaded, and returns its exit code.
+    /// Runs once in a separate process, as no plugin is ever unloaded, and returns its exit code.
     fn make(&self, planned: &Planned<'_>, folder: &Path, interrupt: &Interrupt) -> Result<i32, HostError> {
         let own = std::env::current_exe().map_err(CommandError::NoProgram)?;
         let output = planned.folder(folder);
@@ -182,7 +182,7 @@ impl RepeatFlags {
         arguments
     }
 
-    /// Prints what the runs say, and keeps it in their folder.
+    /// Prints the runs' answer, and keeps it in their folder.
     fn answer(&self, folder: &Path, conclusion: Conclusion, interrupt: &Interrupt) -> Result<(), HostError> {
         interrupt.writing();
         let opened = |side: &str| {
@@ -214,7 +214,7 @@ impl RepeatFlags {
     }
 }
 
-/// Tells if nothing is wrong but that there are too few runs.
+/// Returns whether nothing is wrong but that there are too few runs.
 fn are_too_few(error: &CompareError) -> bool {
     matches!(error, CompareError::Alone { .. } | CompareError::Results(ResultsError::NoRun { .. }))
 }
@@ -233,8 +233,8 @@ fn code_of(status: ExitStatus, is_interrupted: bool) -> i32 {
 /// Time between two looks for a signal.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs a command to its end. It is in a process group of its own, so that Ctrl-C reaches this program alone, which
-/// passes it on once: a second one would have it give up what it waits for.
+/// Runs a command to its end. It is in its own process group, so that Ctrl-C reaches this program alone,
+/// which passes it on once: a second one would make it give up its wait.
 fn finish(command: &mut Command, interrupt: &Interrupt) -> io::Result<ExitStatus> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
     let kill = |child: &Child| {
@@ -253,7 +253,7 @@ fn finish(command: &mut Command, interrupt: &Interrupt) -> io::Result<ExitStatus
                 thread::sleep(LOOK);
             }
         });
-        // Not reaped before all who may signal it are done, so that its number is not that of another process.
+        // Reaped only when nothing can signal it any longer, so that its number is not reused for another process.
         let ended = retry_on_intr(|| waitid(WaitId::Pid(id), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT));
         has_ended.store(true, Ordering::Release);
         ended
@@ -262,7 +262,7 @@ fn finish(command: &mut Command, interrupt: &Interrupt) -> io::Result<ExitStatus
     child.wait()
 }
 
-/// Signals a run and what it has started, such as a program that prepares its samples, as a terminal does.
+/// Signals a run and its children, such as a program that prepares its samples, as a terminal does.
 fn send(run: Pid, signal: Signal) {
     // A group that is gone takes no signal, and needs none.
     let _ = kill_process_group(run, signal);

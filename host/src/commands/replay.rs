@@ -29,7 +29,7 @@ pub(crate) struct ReplayFlags {
 }
 
 impl ReplayFlags {
-    /// Makes the replay, and prints where it differs from its recording.
+    /// Makes the replay, and prints its differences from the recording.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         let Self { recording, plugin, output, data_root, set } = self;
         let request = Replay {

@@ -13,7 +13,7 @@ use std::{
 use proctor_results::{ResultsError, Run, find_runs};
 use proctor_words::{DataError, HostError};
 
-/// Where runs are, unless their folder is named.
+/// Folder of runs, unless another is named.
 pub(super) const RUNS: &str = "runs";
 
 /// The run folders below the named folder, or below [`RUNS`]; none if there is no [`RUNS`] yet.
@@ -31,7 +31,7 @@ pub(super) fn runs_below(named: Option<&Path>) -> Result<Vec<PathBuf>, HostError
     find_runs(folder).map_err(unreadable)
 }
 
-/// The error of a result that cannot be read, with what has led to it.
+/// Returns the error of a result that cannot be read, with its causes.
 pub(super) fn unreadable(error: ResultsError) -> HostError {
     DataError::Results(error).into()
 }

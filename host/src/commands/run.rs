@@ -1,4 +1,4 @@
-//! `host run`: its flags, which are those of a run wherever one is meant.
+//! `host run`: its flags, shared with other commands that run.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -27,13 +27,13 @@ pub(crate) struct RunCommand {
 }
 
 impl RunCommand {
-    /// Makes the run.
+    /// Runs the command.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         let settings = self.run.load()?;
         let timeline = self.trace_host.as_deref().map(TimelineFile::start).transpose()?;
         let interrupt = Interrupt::install(Terminal::with_format(self.format()))?;
         let made = proctor_run::run(settings, &interrupt);
-        // The exit code is that of the run, whatever becomes of its timeline.
+        // The exit code is the run's, regardless of its timeline.
         if let Some(Err(unwritten)) = timeline.map(TimelineFile::end) {
             tell(format!("warning: {}", unwritten.messages().join("\n  because: ")));
         }
@@ -85,7 +85,7 @@ pub(crate) struct RunFlags {
     pub(super) implied: Vec<(&'static str, &'static str, &'static str)>,
 }
 
-/// Bounds of the knobs with a policy that scales, if none are given: those of the DNNScaler paper (section 3.3).
+/// Bounds of the knobs with a policy that scales, if none are given: from the DNNScaler paper (section 3.3).
 const BOUNDS: [(&str, &str); 2] = [("batch_size", "128"), ("instances", "10")];
 
 impl RunFlags {
@@ -101,7 +101,7 @@ impl RunFlags {
         Ok(self.clone().bounded(&settings).apply(Loader::from_system()).load()?)
     }
 
-    /// The flags with bounds of a policy that scales, where these settings have none but the defaults.
+    /// Returns the flags with bounds of a policy that scales, if these settings have only the defaults.
     pub(super) fn bounded(self, settings: &Settings) -> Self {
         BOUNDS.iter().fold(self, |run, (key, value)| run.or_implied(settings, "--policy", key, value))
     }

@@ -40,7 +40,7 @@ const IMPLIED: &str = "host scale";
 /// The setting that is the rate of arrivals.
 const RATE: &str = "server_target_qps";
 
-/// How long a policy runs if no time is given, in ns.
+/// Time that a policy runs if none is given, in ns.
 const DURATION_NS: u64 = 60_000_000_000;
 
 impl ScaleFlags {
@@ -71,8 +71,8 @@ impl ScaleFlags {
         changes
     }
 
-    /// As [`RunFlags::load`], with a policy that scales if none was given. Arrivals are those of Server, and the plugin
-    /// takes batches. The rate of arrivals is that of Server, too, whatever scenario is named.
+    /// Works as [`RunFlags::load`], with a policy that scales if none was given. Arrivals and their rate are
+    /// Server's, for any named scenario, and the plugin takes batches.
     fn load(&self) -> Result<Settings, HostError> {
         let mut run = self.run.clone();
         if !run.settings.gives("scenario") {
@@ -105,7 +105,7 @@ fn leave_out_policy(settings: &mut Settings) {
     }
 }
 
-/// When the target changes, and to what.
+/// Parses the instant of a change of the target, and the new target.
 fn change(text: &str) -> Result<TargetChange, String> {
     let (at, target) =
         text.split_once('=').ok_or_else(|| "give a time and a latency, such as 30s=20ms".to_owned())?;

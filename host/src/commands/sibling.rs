@@ -1,4 +1,4 @@
-//! Programs of their own, which lie beside this one if they are built.
+//! Starts separate programs, which lie next to this one if they are built.
 
 use std::{ffi::OsString, os::unix::process::CommandExt, path::Path, process::Command};
 
@@ -8,7 +8,7 @@ use proctor_words::{CommandError, Conclusion, HostError};
 
 /// A program that does the work of some commands of `host`.
 pub(super) struct Sibling {
-    /// The command that leads to it.
+    /// Command that leads to it.
     command: &'static str,
     /// Name of the program.
     program: &'static str,

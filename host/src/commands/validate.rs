@@ -52,7 +52,7 @@ enum Format {
 }
 
 impl ValidateFlags {
-    /// Makes the cases, and prints the report.
+    /// Runs the cases, and prints the report.
     ///
     /// # Errors
     /// If there is no such plugin, benchmark or case, or a setting is wrong.

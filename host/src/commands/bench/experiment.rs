@@ -109,7 +109,7 @@ pub(super) fn experiments(flags: &HarnessFlags) -> Vec<Experiment> {
                     "saturated, two issuing threads",
                     "queries/s",
                 )
-                // Half as much again as one thread is to reach.
+                // Half as much again as the target of one thread.
                 .with(Target::AtLeast(1.5 * SATURATED_INLINE_QPS)),
                 samples_per_second,
             )],

@@ -44,7 +44,7 @@ pub(crate) enum Opponent {
 }
 
 impl HarnessFlags {
-    /// How often everything is measured.
+    /// Returns how often everything is measured.
     pub(crate) fn repetition_count(&self) -> u32 {
         self.repetitions.unwrap_or(if self.quick { 1 } else { 5 })
     }

@@ -12,10 +12,10 @@ use super::{
 /// Length of each test: long enough for a reading in its midst.
 const DURATION_MS: u64 = 1100;
 
-/// Largest share of one processor that the guard may take, in percent.
+/// Maximum share of one processor that the guard may take, in percent.
 const PERCENT_MAX: f64 = 0.1;
 
-/// Time that the guard adds to a query of SingleStream, and that its own thread takes.
+/// Time that the guard adds to a query of SingleStream, and time of its own thread.
 pub(super) struct GuardRows {
     duration_ms: u64,
     added: Row,
@@ -23,7 +23,7 @@ pub(super) struct GuardRows {
 }
 
 impl GuardRows {
-    /// Rows without values.
+    /// Creates rows without values.
     pub(super) fn new(is_quick: bool) -> Self {
         let row = |figure| Row { scenario: Some(Scenario::SingleStream), figure, values: Vec::new() };
         let added = Figure::new("noise_guard_query_ns", "added to a query by the noise guard", "ns");

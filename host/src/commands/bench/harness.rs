@@ -16,7 +16,7 @@ use proctor_words::{Conclusion, HostError, write_json};
 
 /// Measures, prints the table, writes the file.
 pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
-    // Whether it is there is known before a minute is spent.
+    // Check that it exists before spending a minute.
     let official = flags.against.map(|_| Official::find(flags.python.as_deref())).transpose()?;
     let interrupt = Interrupt::install(Terminal::observer())?;
     let all = if flags.isolate { isolated(experiments(flags)) } else { experiments(flags) };

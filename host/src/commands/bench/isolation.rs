@@ -10,10 +10,10 @@ use super::{
     report::Row,
 };
 
-/// Target for what a process of its own adds to a batch, in us, where both sides are awake and where they sleep.
+/// Target for the additional time of an isolated batch, in us, if both sides are awake and if they sleep.
 const ADDED_US: [(Sides, f64); 2] = [(Sides::Awake, 1.0), (Sides::Asleep, 10.0)];
 
-/// How both sides wait for each other.
+/// Way in which both sides wait for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sides {
     Awake,
@@ -23,10 +23,10 @@ enum Sides {
 /// Target for the samples of Offline in a second.
 const OFFLINE_SAMPLES_PER_SECOND: f64 = 20e6;
 
-/// Pairs of a round trip and a call, of which the median is a figure.
+/// Number of pairs of a round trip and a call whose median makes a figure.
 const PAIR_COUNT: usize = 51;
 
-/// The same experiments with the null plugin in a process of its own. The targets are those of this mode.
+/// Returns the same experiments with the null plugin in its own process. The targets are this mode's.
 pub(super) fn isolated(experiments: Vec<Experiment>) -> Vec<Experiment> {
     let isolate = |mut experiment: Experiment| {
         let run = &mut experiment.run;
@@ -57,7 +57,7 @@ impl CallRows {
         self.0.len()
     }
 
-    /// Measures all of them once; `say` is told what is measured.
+    /// Measures all of them once; calls `say` with the name of each measurement.
     ///
     /// # Errors
     /// If the plugin could not be started.

@@ -22,15 +22,15 @@ const LOOK_INTERVAL: Duration = Duration::from_micros(500);
 /// Memory that a process held while it tested.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Held {
-    /// Samples that were issued by the last look.
+    /// Number of samples issued by the last look.
     issued_count: u64,
     resident_bytes: u64,
 }
 
-/// Bytes for each issued query, to one decimal: what a process holds is counted in pages, and is never quite still.
+/// Returns bytes for each issued query, to one decimal: memory is counted in pages, and is never quite still.
 ///
 /// # Errors
-/// If the processes cannot be started or do not say what they held.
+/// If the processes cannot be started or do not report their memory.
 pub(super) fn bytes_per_query(quick: bool) -> Result<f64, HostError> {
     let [short, long] = if quick { QUICK_LENGTHS } else { LENGTHS };
     let (of_short, of_long) = (held(short)?, held(long)?);
@@ -56,7 +56,7 @@ fn held(query_count: u64) -> Result<Held, HostError> {
     Ok(best)
 }
 
-/// Has this program test in a process of its own.
+/// Runs a test in another process of this program.
 fn held_once(query_count: u64) -> Result<Held, HostError> {
     let program = std::env::current_exe().map_err(wrong)?;
     let run = Command::new(program).args(["bench", "memory-probe", &query_count.to_string()]).output();
@@ -71,18 +71,18 @@ fn wrong(cause: impl Into<Box<dyn Error + Send + Sync>>) -> HostError {
     CommandError::Unmeasured { what: "the memory for queries", cause: cause.into() }.into()
 }
 
-/// Makes the test, with samples in queries of their own or, in Offline, in one, and returns the memory that this
-/// process held when the last of them were issued, as a line of JSON.
+/// Runs the test, with samples in queries of their own or, in Offline, in one, and returns the memory that
+/// this process held when the last of them were issued, as a line of JSON.
 ///
 /// # Errors
-/// If the test cannot be made, or the system does not tell the memory of a process.
+/// If the test cannot be made, or the system does not report the memory of a process.
 pub(super) fn probe(sample_count: u64, offline: bool) -> Result<String, HostError> {
     let last = Arc::new(Mutex::new(Held::default()));
     let observer = Mutex::new(None);
     let watch = |progress: Progress| {
         let last = Arc::clone(&last);
         let look = move |_| {
-            // What comes after the last completion is the making of results, not of queries.
+            // After the last completion results are made, not queries.
             let resident_bytes = process_memory_bytes("VmRSS");
             if let (Some(phase), Some(resident_bytes)) = (progress.current(), resident_bytes)
                 && phase.completed_count < sample_count

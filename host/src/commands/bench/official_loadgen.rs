@@ -22,7 +22,7 @@ use proctor_bed::{Interrupt, NullRun};
 use proctor_display::Spread;
 use proctor_words::{CommandError, HostError};
 
-/// Makes one test of the official LoadGen. It is handed to Python as it stands here.
+/// Script that makes one test of the official LoadGen. It is passed to Python unchanged.
 const SCRIPT: &str = include_str!("official_loadgen.py");
 
 /// The package that brings the module, in the version that this load generator follows.
@@ -59,12 +59,12 @@ impl Measured {
     }
 }
 
-/// Takes a figure from a test of theirs; `None` if its log has none.
+/// Takes a figure from a test of theirs; `None` if its log has no such figure.
 type OfTheirs = fn(&Measured) -> Option<f64>;
 
 impl Official {
-    /// Looks for a Python that has the package: the one that is given, else that of the active virtual environment,
-    /// else `python3`.
+    /// Looks for a Python that has the package: the given one, else the active virtual environment's, else
+    /// `python3`.
     ///
     /// # Errors
     /// If none has it: how to get it.
@@ -99,7 +99,7 @@ impl Official {
     }
 }
 
-/// Has a Python make one test. The error is the last line that it wrote.
+/// Runs one test in Python. The error is the last line that it wrote.
 fn measure(python: &Path, settings: &TestSettings) -> Result<Measured, String> {
     let run = Command::new(python).args(["-c", SCRIPT, &spec(settings).to_string()]).output();
     let run = run.map_err(|error| error.to_string())?;
@@ -136,7 +136,7 @@ fn spec(settings: &TestSettings) -> Value {
 #[derive(Debug)]
 pub(super) struct Comparison {
     figure: Figure,
-    /// Figure of the official one from C++, for people.
+    /// Figure of the official one from C++, as text.
     from_cpp: &'static str,
     settings: TestSettings,
     of_ours: Of,
@@ -178,7 +178,7 @@ impl Comparison {
             row(server, "queries/s", "0.78 to 0.81 M queries/s", saturated(count), samples_per_second, rate),
             row(offline, "samples/s", "45 to 49 M samples/s", one_query(count), samples_per_second, rate),
         ];
-        // The latency that the load generator itself adds in Server, where it counts from the scheduled instant.
+        // Latency that the load generator itself adds in Server, which counts from the scheduled instant.
         let quantiles: [(&str, &str, Of, OfTheirs); 2] = [
             ("p50", "82 to 100 us", latency_p50_us, p50_us),
             ("p99", "150 to 205 us", latency_p99_us, p99_us),
@@ -228,7 +228,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// How many times better ours is, for each pair.
+    /// Returns how many times better ours is, for each pair.
     fn ratios(&self) -> Vec<f64> {
         let ratio = |(ours, theirs): (&f64, &f64)| {
             if self.figure.unit == "us" { theirs / ours } else { ours / theirs }

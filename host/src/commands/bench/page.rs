@@ -1,7 +1,7 @@
 //! `host bench page`: how long the page of a long run takes, and how much memory.
 //!
-//! The run is a real one in virtual time. Each page is made by a process of its own, so that what it holds at most is
-//! that of the page alone.
+//! The run is a real one in virtual time. Each page is made by its own process, so that peak memory covers
+//! the page alone.
 
 use std::{
     env,
@@ -31,7 +31,7 @@ const SCHEMA_VERSION: u32 = 1;
 /// Samples of the run.
 const SAMPLE_COUNT: u64 = 10_000_000;
 const QUICK_SAMPLE_COUNT: u64 = 10_000;
-/// The run: Server near what one instance with these batches serves, so that there is a queue.
+/// The run: Server near the capacity of one instance with these batches, so that there is a queue.
 const RUN: &str = "run --plugin mock --virtual-time --mode performance --scenario Server --target-qps 36000 \
                    --batch-size 8 --set mock.service=log-normal --set mock.service_us=120 --set mock.per_sample_us=8";
 
@@ -64,7 +64,7 @@ struct Made {
     page_bytes: u64,
 }
 
-/// Makes the run and pages of it, and prints the table.
+/// Runs it, makes pages of it, and prints the table.
 pub(super) fn bench(flags: &PageFlags) -> Result<Conclusion, HostError> {
     let origin = Origin::here(SCHEMA_VERSION, "host", flags.quick);
     let made = match &flags.output {
@@ -131,10 +131,10 @@ fn wrong(cause: impl Into<Box<dyn Error + Send + Sync>>) -> HostError {
     CommandError::Unmeasured { what: "the page of a run", cause: cause.into() }.into()
 }
 
-/// Makes the page of a run, in its folder, and returns what that took, as a line of JSON.
+/// Makes the page of a run, in its folder, and returns its cost, as a line of JSON.
 ///
 /// # Errors
-/// If the run cannot be read, the page not be written, or the system does not tell the memory of a process.
+/// If the run cannot be read, the page cannot be written, or the system does not report the memory of a process.
 pub(super) fn probe(folder: &Path) -> Result<String, HostError> {
     let start = Instant::now();
     let text = page(&[Subject::open(folder).map_err(unreadable)?]);

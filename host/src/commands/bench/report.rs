@@ -16,7 +16,7 @@ use proctor_words::text;
 /// Version of the form of the JSON file.
 const BENCH_SCHEMA_VERSION: u32 = 1;
 
-/// Everything that was measured.
+/// All measurements.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     #[serde(flatten)]
@@ -33,7 +33,7 @@ pub(super) struct Report {
 /// The comparison with the official LoadGen.
 #[derive(Debug, Serialize)]
 struct Against {
-    /// As the package says it.
+    /// Version that the package reports.
     version: String,
     rows: Vec<Comparison>,
     notes: &'static [&'static str],
@@ -45,7 +45,7 @@ pub(super) struct Row {
     /// `None` for a figure of any scenario.
     pub(super) scenario: Option<Scenario>,
     pub(super) figure: Figure,
-    /// One for each repetition.
+    /// Values, one for each repetition.
     pub(super) values: Vec<f64>,
 }
 
@@ -122,7 +122,7 @@ pub(super) fn table(
 }
 
 impl Report {
-    /// `version` is that of the official LoadGen, if there are comparisons.
+    /// `version` is the official LoadGen's, if there are comparisons.
     pub(super) fn new(
         flags: &HarnessFlags,
         rows: Vec<Row>,
@@ -140,7 +140,7 @@ impl Report {
         }
     }
 
-    /// For people.
+    /// Returns the text for the user.
     pub(super) fn text(&self) -> String {
         let mut text = self.figures(false);
         if let Some(against) = &self.against {

@@ -3,9 +3,9 @@
 //! Both complete each sample at once, under the same load generator with the same settings. In each pair the two runs
 //! follow each other, in turns which is first, and the difference or the ratio is taken within the pair.
 //!
-//! On two processors another program that gets a time slice of some milliseconds takes it from one of the two threads,
-//! and 1 % of the queries of a second of Server is 10 ms of them: about one such slice decides its p99. So the runs are
-//! short and many. Most of them are not hit then, and the median is that of the scheduler.
+//! On two processors another program that gets a time slice of some milliseconds takes it from one of the two
+//! threads, and 1 % of the queries of a second of Server is 10 ms of them: about one such slice decides its
+//! p99. So the runs are short and many. Most of them are not hit then, and the median shows the scheduler.
 
 use std::{
     sync::{
@@ -142,7 +142,7 @@ fn sample_us(outcome: &TestOutcome) -> f64 {
     1e6 / rate(outcome)
 }
 
-/// Makes a system for a sink.
+/// Creates a system for a sink.
 type MakeSystem = fn(Arc<dyn CompletionSink>, Arc<RealClock>) -> Result<Box<dyn SystemUnderTest>, HostError>;
 
 fn run(settings: &TestSettings, make: MakeSystem) -> Result<TestOutcome, HostError> {

@@ -95,7 +95,7 @@ fn notes<'a>(
 mod tests {
     use super::*;
 
-    /// The lines of a benchmark, the first of which begins with its id.
+    /// Returns the lines of a benchmark; the first begins with its id.
     fn row_of(text: &str, id: &str) -> String {
         let from = text.lines().skip_while(|line| line.split_whitespace().next() != Some(id));
         let below = |(at, line): &(usize, &str)| *at == 0 || line.starts_with("    ");

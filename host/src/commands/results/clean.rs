@@ -1,4 +1,4 @@
-//! `host clean`: run folders that are not needed any more.
+//! `host clean`: removes run folders that are no longer needed.
 
 use std::{
     cmp::Reverse,
@@ -66,7 +66,7 @@ struct Found {
 }
 
 impl Found {
-    /// Why the folder of the run stays, whatever the user wants.
+    /// Returns why the folder of the run stays, regardless of the user's wishes.
     fn obstacle(&self, run: &Run, found: &[Self]) -> Option<String> {
         if run.may_go_on() {
             return Some("it goes on, or may do so".to_owned());
@@ -80,7 +80,7 @@ impl Found {
 }
 
 impl CleanFlags {
-    /// Lists what is to go, or removes it.
+    /// Lists the runs to remove, or removes them.
     pub(crate) fn run(&self) -> Result<(), HostError> {
         let found = runs_below(self.below.as_deref())?;
         let mut found: Vec<_> = found.into_iter().map(look).collect::<Result<_, _>>()?;
@@ -147,7 +147,7 @@ impl CleanFlags {
         self.keep.iter().map(canonical).collect()
     }
 
-    /// Tells if a run is among those that may go.
+    /// Returns whether a run is among the ones that may go.
     fn is_chosen(&self, run: &Run) -> bool {
         let summary = RunSummary::of(run);
         match summary.outcome {
@@ -160,7 +160,7 @@ impl CleanFlags {
     }
 }
 
-/// Tells if one of two folders is the other, or lies in it.
+/// Returns whether one of two folders is the other, or lies in it.
 fn overlap(one: &Path, other: &Path) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }
@@ -174,7 +174,7 @@ fn look(folder: PathBuf) -> Result<Found, HostError> {
     Ok(Found { folder, canonical, ended: of_result.unwrap_or(changed), size_bytes, run })
 }
 
-/// When something in a folder has changed last, and how large everything in it is.
+/// Returns the last change of anything in a folder, and the total size.
 fn newest_and_size(folder: &Path) -> Result<(SystemTime, u64), HostError> {
     let failed = |error| cannot_read(folder, error);
     let metadata = fs::symlink_metadata(folder).map_err(failed)?;

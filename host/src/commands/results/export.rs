@@ -89,14 +89,14 @@ impl ExportFlags {
             }
         };
         match &self.output {
-            // What cannot be written to stdout is told at the end of the program.
+            // Output that cannot be written to stdout is reported at the end of the program.
             None => drop(write(&mut BufWriter::new(Answer))),
             Some(path) => write_whole(path, |out| write(out))?,
         }
         Ok(())
     }
 
-    /// The only run.
+    /// Returns the only run.
     fn only<'a>(&self, runs: &'a [Run]) -> Result<&'a Run, HostError> {
         match runs {
             [run] => Ok(run),

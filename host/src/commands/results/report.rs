@@ -9,7 +9,7 @@ use proctor_words::{Conclusion, HostError, UsageError, write_whole};
 
 use super::unreadable;
 
-/// Name of a page, where no other is asked for.
+/// Name of a page, if no other is requested.
 const FILE: &str = "report.html";
 
 pub(crate) const REPORT_HELP: &str = "\
