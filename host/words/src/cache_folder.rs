@@ -1,8 +1,8 @@
-//! The folder in which plugins keep, from run to run, what is costly to make again: plans, compiled kernels.
+//! Finds the folder in which plugins keep costly intermediate results from run to run: plans, compiled kernels.
 //!
 //! It is `cache_folder` of the settings, else `$XDG_CACHE_HOME/proctor`, else `~/.cache/proctor`; each plugin has a
-//! folder of its own name in `plugins` there, apart from what the host itself keeps. Where that cannot be made or
-//! written, plugins get a temporary folder, and the user a warning: a cache saves time, but no run needs one.
+//! folder of its own name in `plugins` there, apart from the host's own files. If that cannot be made or written,
+//! plugins get a temporary folder, and the user a warning: a cache saves time, but no run needs one.
 
 use std::{
     ffi::OsString,
@@ -13,7 +13,7 @@ use std::{
 use proctor_config::Settings;
 use tempfile::TempDir;
 
-/// Folder of those of plugins. The host keeps nothing in it: a plugin in a process of its own may write to its folder.
+/// Folder of the plugins' folders. The host keeps nothing in it: an isolated plugin may write to its folder.
 const PLUGINS: &str = "plugins";
 
 /// A folder for the caches of plugins.
@@ -23,7 +23,7 @@ pub enum CacheFolder {
     Lasting(PathBuf),
     /// It is removed when this is dropped.
     Temporary(TempDir),
-    /// No folder.
+    /// No folder could be found.
     Absent,
 }
 
@@ -61,8 +61,8 @@ impl CacheFolder {
         }
     }
 
-    /// The folder of one plugin, which exists then; none if there is no folder at all, or the name of the plugin is not
-    /// that of a folder.
+    /// Returns the folder of one plugin, creating it if needed; `None` if there is no cache folder, or the
+    /// plugin's name is not valid for a folder.
     pub fn of(&self, plugin: &str) -> Option<PathBuf> {
         let caches = match self {
             Self::Lasting(path) => path,
@@ -84,15 +84,15 @@ impl CacheFolder {
     }
 }
 
-/// Tells if the name leads to a folder in the one that it is looked for in, and nowhere else.
+/// Returns whether the name leads to a folder in the one that it is looked for in, and nowhere else.
 fn is_one_folder(name: &str) -> bool {
     let mut components = Path::new(name).components();
     let first = components.next();
-    // As it stands, too: components are without the dots and slashes that lead nowhere.
+    // Also check it as it stands: components are without the dots and slashes that lead nowhere.
     components.next().is_none() && matches!(first, Some(Component::Normal(only)) if only == name)
 }
 
-/// Where files that are made here may lie if the data root takes none: the folder of the settings or of the
+/// Returns the folder for files made here if the data root takes none: the folder of the settings or of the
 /// environment, or a temporary one.
 pub fn lasting_folder(settings: &Settings) -> PathBuf {
     let chosen = settings.run.cache_folder.clone();
@@ -107,7 +107,7 @@ fn default_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf
     caches.map(|caches| caches.join("proctor"))
 }
 
-/// Makes the folder, and a file in it to see whether that can be done.
+/// Creates the folder, and a file in it to test access.
 fn usable(folder: &Path) -> io::Result<PathBuf> {
     let folder = std::path::absolute(folder)?;
     std::fs::create_dir_all(&folder)?;
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(lasting(&opened(Some(&chosen), &both)), chosen);
         assert_eq!(lasting(&opened(None, &both)), xdg.join("proctor"));
         assert_eq!(lasting(&opened(None, &both[1..])), home.join(".cache/proctor"));
-        // The specification says that relative paths are to be ignored.
+        // The specification ignores relative paths.
         let relative = [("XDG_CACHE_HOME", Path::new("b")), both[1]];
         assert_eq!(lasting(&opened(None, &relative)), home.join(".cache/proctor"));
     }

@@ -59,9 +59,9 @@ pub enum HostError {
     /// The plugin wants an input in a form that is not available.
     #[error("plugin {plugin}: {source}")]
     InputForm {
-        /// Which plugin.
+        /// Name of the plugin.
         plugin: String,
-        /// Why it is not available.
+        /// Reason why it is not available.
         source: FormError,
     },
     /// A data set or a model file is missing or damaged.
@@ -173,7 +173,7 @@ fn named(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!(" ({name})") }
 }
 
-/// Advice on how to get the results written after such an error; empty if there is none.
+/// Returns advice on how to get the results written after such an error; empty if there is no advice.
 fn remedy(error: &io::Error) -> &'static str {
     use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match error.kind() {

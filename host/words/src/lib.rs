@@ -7,8 +7,8 @@
 //! 4. [`RunFolder`] has its name once it is complete; [`write_whole`] and [`write_json`] write a file completely or not
 //!    at all.
 //!
-//! It loads no plugin and makes no test, so that a crate that only reads or shows results need not wait for those that
-//! do.
+//! It loads no plugin and makes no test, so that a crate that only reads or shows results need not wait for
+//! crates that do.
 
 #![forbid(unsafe_code)]
 

@@ -25,8 +25,8 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
     proc_value(cpuinfo, "model name").map(str::to_owned)
 }
 
-/// Memory of this process in bytes, by its name in `/proc/self/status`: `VmHWM` is the most that it has ever had.
-/// `None` if the system does not tell.
+/// Returns a memory figure of this process in bytes, by its name in `/proc/self/status`: `VmHWM` is the peak.
+/// `None` if the system does not report it.
 #[must_use]
 pub fn process_memory_bytes(name: &str) -> Option<u64> {
     bytes_of(&fs::read_to_string("/proc/self/status").ok()?, name)

@@ -1,4 +1,4 @@
-//! The user's side of a run: what the run shows, and how it ends the program.
+//! The user's side of a run: its display, and how it ends the program.
 
 use std::{collections::BTreeMap, os::fd::OwnedFd, path::Path, sync::Arc};
 
@@ -19,7 +19,7 @@ pub struct RenderedVerdict {
     pub line: String,
 }
 
-/// Takes what a run shows while it goes on. Every method but [`end`](Self::end) may do nothing. [any thread]
+/// Receives the output of a running run. Every method but [`end`](Self::end) may do nothing. [any thread]
 pub trait Observer: Send + Sync {
     /// Takes a piece of the answer, which a program prints to stdout.
     fn answer(&self, _text: &str) {}
@@ -39,19 +39,19 @@ pub trait Observer: Send + Sync {
         None
     }
 
-    /// Takes a message, a line or more without the end of the last one: a warning, or what the program does next.
+    /// Takes a message, a line or more without the final line break: a warning, or the program's next action.
     fn message(&self, _text: &str) {}
 
     /// Takes a test that begins, to look at until [`test_ends`](Self::test_ends).
     fn test_begins(&self, _test: ShownTest) {}
 
-    /// Hears to what a policy has turned the knobs of the test, and whether it means to stay there.
+    /// Receives new knobs of the test's policy, and whether it intends to stay there.
     fn knobs_turned(&self, _knobs: Knobs, _is_settled: bool) {}
 
-    /// Hears that the test is over.
+    /// Called when the test is over.
     fn test_ends(&self) {}
 
-    /// Hears how much of a generated model file is written.
+    /// Receives the written part of a generated model file.
     fn writes_model(&self, _file: &Path, _written: FileProgress) {}
 
     /// Ends the program: the user wants no more, or the plugin hangs. Nothing may be waited for.
@@ -66,24 +66,24 @@ pub struct ShownTest {
     pub plan: TestPlan,
     /// The figures that the plugin has reported so far, by name.
     pub metrics: Arc<dyn Fn() -> BTreeMap<String, PluginMetric> + Send + Sync>,
-    /// How quiet the machine was so far; `None` where nobody looks.
+    /// How quiet the machine was so far; `None` if no guard runs.
     pub noise: Option<Arc<dyn Fn() -> SoFar + Send + Sync>>,
 }
 
-/// Plan of a test: when it may end, and what its latencies are held against.
+/// Plan of a test: its end, and the bounds of its latencies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestPlan {
     /// Purpose of the test.
     pub mode: TestMode,
-    /// The scenario.
+    /// Scenario of the test.
     pub scenario: Scenario,
-    /// Time for which queries are issued at least; 0 where the samples alone decide.
+    /// Minimum duration of issuing; 0 if the samples alone decide.
     pub least_duration_ns: u64,
-    /// Samples that are issued at least.
+    /// Minimum number of samples that are issued.
     pub least_sample_count: u64,
     /// Quantile of the latency that the metric or the bound is about, as a fraction.
     pub quantile: f64,
-    /// Bound of the latency at this quantile, where a sample's latency has one.
+    /// Bound of the latency at this quantile, if a sample's latency has one.
     pub bound_ns: Option<u64>,
 }
 
@@ -104,7 +104,7 @@ impl TestPlan {
             }
             false => (0, settings.accuracy_sample_count.min(settings.qsl_total_count)),
         };
-        // Tokens have bounds of their own, and a query of MultiStream that of its slowest sample.
+        // Tokens have their own bounds, and a query of MultiStream has its slowest sample's.
         let has_bound = request.scenario == Scenario::Server && !request.use_token_latencies;
         Self {
             mode: request.mode,

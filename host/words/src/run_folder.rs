@@ -51,13 +51,13 @@ pub struct RunFolder {
     last: PathBuf,
     /// Name of the last one as it was given, for the user.
     given: PathBuf,
-    /// Locked while this is there; `None` of a folder within another, and where the system has no locks.
+    /// Locked while this exists; `None` for a folder within another, and if the system has no locks.
     lock: Option<Arc<File>>,
 }
 
 impl RunFolder {
-    /// Makes the folder that the settings name, or a new one below `runs/`, with the time, the benchmark, the scenario
-    /// and `suffix` in its name.
+    /// Creates the folder that the settings name, or a new one below `runs/`, with the time, the benchmark,
+    /// the scenario and `suffix` in its name.
     ///
     /// # Errors
     /// [`HostError::Folder`] if the chosen one is taken, [`HostError::Output`] if nothing can be written there,
@@ -91,7 +91,7 @@ impl RunFolder {
         }
     }
 
-    /// A folder of a run within this one, with its own room for a result. Removes what an earlier attempt left there.
+    /// Creates a run folder within this one, with room for its result. Removes an earlier attempt's files.
     ///
     /// # Errors
     /// [`HostError::Output`] if it cannot be made, or there is no room.
@@ -158,7 +158,7 @@ impl RunFolder {
         fs::create_dir(&self.partial).map_err(|source| output(&self.partial, source))
     }
 
-    /// Holds the folder as that of a run that goes on.
+    /// Locks the folder as belonging to a run in progress.
     fn lock(&mut self) -> Result<(), HostError> {
         let path = self.path(LOCK);
         let file = File::create(&path).map_err(|source| output(&path, source))?;
@@ -196,7 +196,7 @@ impl RunFolder {
         })
     }
 
-    /// Gives the room that was kept to what is written next.
+    /// Releases the reserved room for the next files.
     pub fn give_room(&self) {
         // Without the file there is nothing to give.
         let _ = fs::remove_file(self.path(ROOM));
@@ -211,7 +211,7 @@ impl RunFolder {
         write_json(&self.path(name), result)
     }
 
-    /// Where a file of the run is while the folder is being filled.
+    /// Returns the path of a file of the run while the folder is being filled.
     pub fn path(&self, name: &str) -> PathBuf {
         self.partial.join(name)
     }
@@ -231,7 +231,7 @@ impl RunFolder {
         append(&self.given, PARTIAL)
     }
 
-    /// Makes a folder within.
+    /// Creates a folder within.
     pub fn subfolder(&self, name: &str) -> Result<PathBuf, HostError> {
         let path = if name.is_empty() { self.partial.clone() } else { self.path(name) };
         fs::create_dir_all(&path).map_err(|source| output(&path, source))?;
@@ -266,15 +266,15 @@ impl RunFolder {
         made_safe().map_err(|source| output(&self.last, source))
     }
 
-    /// Removes a folder in which nothing was recorded. Says whether it is gone.
+    /// Removes a folder in which nothing was recorded. Returns whether it is gone.
     pub fn remove_if_empty(&self) -> bool {
         self.give_room();
         remove_empty(&self.partial) || !self.partial.exists()
     }
 }
 
-/// Makes a folder for several runs, each with a folder of its own in it, and returns its name: the one that the
-/// settings name, or a new one below `runs/`. It has its last name at once, as only the runs in it are whole or not.
+/// Creates a folder for several runs, each with its own folder in it, and returns its name: the one that the settings
+/// name, or a new one below `runs/`. It has its last name at once, as only the runs in it are complete or not.
 ///
 /// # Errors
 /// [`HostError::Folder`] if the chosen one is taken, [`HostError::Output`] if nothing can be written there.

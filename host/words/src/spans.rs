@@ -1,12 +1,12 @@
 //! The spans that a run is made of: a tree of `tracing` spans, which a program may write as the timeline of its run.
 //!
-//! Their names and meanings are in `docs/run-folder.md`. A span is entered and left where its work is done, but not
-//! while queries are under way: then no span comes or goes, on any thread. The timed part of a test, the batches that
-//! are kept of it and the stages that the plugin has told of each are told when the test is over, by spans that have
-//! their instants as fields.
+//! Their names and meanings are in `docs/run-folder.md`. A span is entered and left where its work is done,
+//! but not while queries are under way: then no span comes or goes, on any thread. The timed part of a test,
+//! its kept batches and the stages that the plugin reported for each are emitted when the test is over, by
+//! spans that have their instants as fields.
 //!
-//! They have the level of errors. A level says how much of the log is wanted, and a timeline is no part of the log:
-//! with any other level plugins would be asked for lines that nobody reads.
+//! They have the level of errors. A level says how much of the log is wanted, and a timeline is not part of
+//! the log: with any other level plugins would be asked for lines that are never read.
 
 /// Target of all of them.
 pub const TARGET: &str = "timeline";

@@ -36,7 +36,7 @@ pub fn quantity(value: f64, unit: &str) -> String {
     }
 }
 
-/// A share: `1.25%`.
+/// Formats a share: `1.25%`.
 #[must_use]
 pub fn percent(share: f64) -> String {
     format!("{:.2}%", share * 100.0)
@@ -61,8 +61,8 @@ pub fn counted_queries(count: u64) -> String {
     if count == 1 { "1 query".to_owned() } else { format!("{count} queries") }
 }
 
-/// Lines of cells, each column as wide as its widest cell; the last one is left as it is. Two spaces lie before and
-/// between the columns. Each cell is [`printable`], as names may have line ends and worse.
+/// Formats lines of cells, each column as wide as its widest cell; the last one is left alone. Two spaces lie
+/// before and between the columns. Each cell is [`printable`], as names may have line ends and worse.
 #[must_use]
 pub fn table(rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(printable).collect()).collect();

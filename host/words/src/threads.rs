@@ -48,7 +48,7 @@ impl Ticker {
         Ok(Self { stopping, thread })
     }
 
-    /// Has the thread look once more, and waits for its end.
+    /// Makes the thread look once more, and waits for its end.
     pub fn stop(self) {
         *self.stopping.0.lock() = true;
         self.stopping.1.notify_all();
