@@ -1,4 +1,4 @@
-//! Failures of calls, as the host is told of them.
+//! Converts failures of calls into messages to the host.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use proctor_isolated::protocol::Failure;
 use proctor_plugin_api::abi;
 use proctor_plugin_host::PluginHostError;
 
-/// A failure as the host is told of it.
+/// Returns a failure in the form sent to the host.
 pub(crate) fn failure_of(error: PluginHostError) -> Failure {
     match error {
         PluginHostError::CallFailed { status, vendor_code, message, .. } => {

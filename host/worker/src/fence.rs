@@ -1,4 +1,4 @@
-//! Restrictions of this process to what is its own, by the system's means, taken before anything of a plugin runs.
+//! Restricts this process to its own resources, by the system's means, before any code of a plugin runs.
 
 use std::{fs, io, os::fd::OwnedFd, path::PathBuf};
 
@@ -17,16 +17,16 @@ use rustix::thread::{
 
 use crate::seccomp::{self, Choices};
 
-/// Highest version of landlock whose restrictions are asked for. A system that has fewer takes those that it has.
+/// Maximum version of landlock whose restrictions are requested. An older system applies the ones that it has.
 const ABI_WANTED: ABI = ABI::V6;
 
-/// The first version of Linux, major and minor, in which a filter of calls can have the host let a call go on.
+/// First version of Linux, major and minor, in which a call filter can ask the host to let a call go on.
 const ASKS_SINCE: (u32, u32) = (5, 5);
 
-/// Where the system says its version.
+/// File with the version of the system.
 const VERSION: &str = "/proc/sys/kernel/osrelease";
 
-/// Restricts this process, and says what holds from here on, and by which file the host is asked about calls.
+/// Restricts this process. Returns the restrictions that hold, and the file by which the host is asked about calls.
 pub(crate) fn raise(fence: &Fence) -> (Restrictions, Option<OwnedFd>) {
     let mut restrictions = Restrictions::default();
     let may_ask = fs::read_to_string(VERSION).is_ok_and(|version| can_ask(&version));
@@ -76,8 +76,8 @@ fn drop_capabilities() -> io::Result<()> {
     Ok(())
 }
 
-/// Has the process read and write nothing but what is named, and, with later versions, send no signals to others.
-/// Returns the version that holds; 0 for none.
+/// Restricts the process to reading and writing the named files and, with later versions, to sending no
+/// signals to others. Returns the version that holds; 0 for none.
 fn restrict_files(fence: &Fence) -> Result<u32, RulesetError> {
     let given = fence.read.iter().chain(&fence.model).cloned();
     let read: Vec<PathBuf> = OF_SYSTEM.iter().map(PathBuf::from).chain(given).collect();
@@ -107,7 +107,7 @@ fn restrict_files(fence: &Fence) -> Result<u32, RulesetError> {
     })
 }
 
-/// Puts the filter in front of the process's calls. Returns the file by which the host is asked, if it can be.
+/// Installs the filter for the process's calls. Returns the file by which the host is asked, if it can be.
 fn filter_calls(network: bool, may_ask: bool) -> io::Result<Option<OwnedFd>> {
     let program = |asks| {
         let program = seccomp::program(Choices { network, asks });
@@ -122,7 +122,7 @@ fn filter_calls(network: bool, may_ask: bool) -> io::Result<Option<OwnedFd>> {
     install_filter(&program(false)?, false)
 }
 
-/// Tells if a system of this version can ask, and let a call go on.
+/// Returns whether a system of this version can ask, and let a call go on.
 fn can_ask(version: &str) -> bool {
     let mut numbers = version.trim().split(['.', '-', '+']).map_while(|part| part.parse().ok());
     let version: Option<(u32, u32)> = numbers.next().zip(numbers.next());

@@ -1,4 +1,4 @@
-//! Flushes, which come beside the calls of the main thread.
+//! Runs flushes, which overlap the calls of the main thread.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Flushes {
         *self.model.lock() = model;
     }
 
-    /// Flushes the model; the host is told when that is done.
+    /// Flushes the model; the host is notified when that is done.
     pub(crate) fn begin(&self) {
         let own = self.clone();
         let flush = move || {

@@ -1,4 +1,4 @@
-//! Threads that make the calls of a mailbox: those of an instance, and those that issue.
+//! Runs threads that serve the calls of a mailbox: an instance's threads, and issuing threads.
 
 use std::{io, sync::Arc, thread};
 
@@ -62,8 +62,7 @@ pub(crate) fn serve_issuer(issuer: Issuer, mailbox: Mailbox, reports: Reports) -
     thread::Builder::new().name("issue".to_owned()).spawn(work).map(drop)
 }
 
-/// Makes the calls of a mailbox, until there will be none any more. `call` owns what it uses: an issuer keeps its model
-/// open.
+/// Serves calls from a mailbox until it is closed. `call` owns what it uses: an issuer keeps its model open.
 fn serve(
     mut mailbox: Mailbox,
     reports: &Reports,
@@ -73,7 +72,7 @@ fn serve(
     loop {
         let (task, offset, total) = mailbox.next(&mut samples);
         if task == Task::End {
-            // What the call holds is given back before the host goes on.
+            // The call's resources are returned before the host goes on.
             drop(call);
             return mailbox.reply::<Failure>(None, reports.count());
         }

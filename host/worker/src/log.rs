@@ -26,7 +26,7 @@ struct ToHost {
 
 impl Subscriber for ToHost {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        // Progress is told at this level.
+        // Progress is reported at this level.
         log_code(*metadata.level()) <= self.level.max(abi::PROCTOR_LOG_INFO)
     }
 

@@ -33,8 +33,8 @@ use proctor_isolated::{
     protocol::{Greeting, Notice},
 };
 use proctor_plugin_host::{crash, process};
-// The default plugin is linked in here as in the program `host`, and the one that is measured in place of others to see
-// what the way to it costs. They register themselves, for which the linker has to see them used.
+// The default plugin is linked in here as in the program `host`, and the one that is measured in place of others to
+// show the cost of the way to it. They register themselves; the linker keeps them only if they are referenced.
 use cpu_rnn_sut as _;
 use proctor_null as _;
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit, setsid};
@@ -70,11 +70,11 @@ fn main() {
     }
 }
 
-/// Takes the ways to the host, and makes ready for a plugin that may end the process in any way.
+/// Receives the host's sockets and prepares for a plugin that may terminate the process.
 fn begin() -> io::Result<(Socket, Server)> {
     close_inherited_files()?;
-    // Without the user's terminal, and apart from what the user sends to the host from there. The host sees whether it
-    // is so.
+    // Detach from the user's terminal, and from signals that the user sends to the host from there. The host
+    // checks this.
     let _ = setsid();
     // It must not outlive the host, even if the plugin hangs.
     set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -95,10 +95,10 @@ fn begin() -> io::Result<(Socket, Server)> {
     let events = Arc::new(Socket::from(events));
     let reports = Reports::new(Arc::clone(&events), ReportWriter::open(sample_reports)?);
     log::start(greeting.log_level, &reports);
-    // Before there is another thread: those that come are restricted as this one is.
+    // Before there is another thread: new threads inherit the restrictions of this one.
     let (restrictions, asking) = fence::raise(&greeting.fence);
     control.send(&restrictions, &asking.iter().map(AsFd::as_fd).collect::<Vec<_>>())?;
-    // Who has it could answer in place of the host.
+    // Its holder could answer in place of the host.
     drop(asking);
     let flushes = Flushes::new(reports.clone());
     let server = Server::new(reports, flushes.clone());

@@ -28,7 +28,7 @@ impl Reports {
         Self(Arc::new(Way { events, samples: Mutex::new(samples), count: AtomicU64::new(0) }))
     }
 
-    /// Tells the host. A host that is not there any more has ended this process.
+    /// Sends an event to the host. If the host is gone, this process has been ended.
     pub(crate) fn tell(&self, event: &Event) {
         let _ = self.0.events.send(event, &[]);
     }
@@ -45,7 +45,7 @@ impl Reports {
     }
 }
 
-/// The host judges what it is told of samples: which of them there are, and when.
+/// The host judges reports about samples: whether they exist, and when.
 impl CompletionSink for Reports {
     fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
         self.write(ReportKind::Completed, responses);

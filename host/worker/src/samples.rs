@@ -1,4 +1,4 @@
-//! The samples of the host, which are read where they are.
+//! Samples of the host, which are read in place.
 
 use std::collections::HashMap;
 
@@ -15,11 +15,11 @@ pub(crate) struct Samples {
     memory: Memory,
     /// In the order in which they lie in memory.
     order: Vec<SampleIndex>,
-    /// Where each input of each sample is.
+    /// Places of each input of each sample.
     places: HashMap<u64, Vec<PlacedTensor>>,
     /// The samples that lie in memory once more, behind the last.
     copies: Vec<SampleIndex>,
-    /// Where each input of each of those is.
+    /// Places of each input of each of these.
     places_of_copies: Vec<Vec<PlacedTensor>>,
 }
 
@@ -43,7 +43,7 @@ impl Memory {
         self.ranges.get(tensor.range)?.bytes().get(tensor.offset..end)
     }
 
-    /// Where a sample would lie that comes behind another one, if its bytes are there.
+    /// Returns where a sample would lie behind another one, if its bytes are there.
     fn behind(&self, last: &[PlacedTensor], sample: &[PlacedTensor]) -> Option<Vec<PlacedTensor>> {
         let behind = |(input, (last, tensor)): (usize, (&PlacedTensor, &PlacedTensor))| {
             let end = last.offset.checked_add(self.size_bytes(input, last)?)?;
@@ -61,7 +61,7 @@ impl Samples {
         mut placed: Vec<PlacedSample>,
         inputs: &[TensorSpec],
     ) -> Self {
-        // By all inputs: a sample without bytes of the first lies there where the next one does.
+        // By all inputs: a sample without bytes of the first lies at the place of the next one.
         placed.sort_by_cached_key(|sample| {
             sample.inputs.iter().map(|tensor| (tensor.range, tensor.offset)).collect::<Vec<_>>()
         });
@@ -72,7 +72,7 @@ impl Samples {
         Self { memory, order, places, copies, places_of_copies }
     }
 
-    /// The samples, in the order in which they lie in memory.
+    /// Returns the samples in the order in which they lie in memory.
     pub(crate) fn order(&self) -> &[SampleIndex] {
         &self.order
     }
@@ -84,8 +84,8 @@ impl Samples {
 
 /// The copies that follow the last of the samples, which are in the order of their places, with their own.
 ///
-/// The host announces each sample once. But where it has the first ones again behind the last, their bytes are there,
-/// and bytes that are the same are as good, whatever they are there for.
+/// The host announces each sample once. But if it repeats the first ones behind the last, their bytes are
+/// there, and equal bytes are as good, regardless of their purpose.
 fn copies(memory: &Memory, placed: &[PlacedSample]) -> Vec<(SampleIndex, Vec<PlacedTensor>)> {
     let mut copies = Vec::new();
     let has_bytes = |sample: &PlacedSample| {
@@ -108,7 +108,7 @@ fn copies(memory: &Memory, placed: &[PlacedSample]) -> Vec<(SampleIndex, Vec<Pla
 
 impl SampleBuffers for Samples {
     fn tensor(&self, index: SampleIndex, input: usize) -> &[u8] {
-        // The plugin host refuses what has not its size.
+        // The plugin host refuses anything of another size.
         let place = self.place(index, input);
         place.and_then(|tensor| self.memory.bytes(input, tensor)).unwrap_or_default()
     }

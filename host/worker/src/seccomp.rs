@@ -1,5 +1,5 @@
-//! The filter of the calls that the plugin's process makes of the system: a table of rules, and the program that the
-//! system runs on each call. What is not in the table is allowed; files are the business of landlock.
+//! Filters the system calls of the plugin's process: a table of rules, and the program that the system runs
+//! on each call. Calls not in the table are allowed; files are the business of landlock.
 
 use libc::{
     SYS_acct, SYS_add_key, SYS_adjtimex, SYS_bpf, SYS_chroot, SYS_clock_adjtime, SYS_clock_settime,
@@ -17,8 +17,8 @@ use libc::{
 };
 use proctor_isolated::ASKED;
 
-/// Calls that are refused with EPERM, whatever they name. Those without a name are newer than the library's list, and
-/// have one number everywhere.
+/// Calls that are refused with EPERM for any arguments. Calls without a name are newer than the library's
+/// list, and have one number everywhere.
 const REFUSED: &[c_long] = &[
     // Other processes: nothing of them, and no way out of the group that ends with the plugin's process.
     SYS_ptrace,
@@ -42,7 +42,7 @@ const REFUSED: &[c_long] = &[
     SYS_fremovexattr,
     466, // removexattrat
     469, // file_setattr
-    // Memory, semaphores and queues that processes share by a name or a number. Those of a file are left.
+    // Memory, semaphores and queues that processes share by a name or a number. Shared files are not included.
     SYS_shmget,
     SYS_shmat,
     SYS_shmctl,
@@ -60,7 +60,7 @@ const REFUSED: &[c_long] = &[
     SYS_add_key,
     SYS_request_key,
     SYS_keyctl,
-    // Worlds of one's own, in which more is allowed.
+    // Namespaces of one's own, in which more is allowed.
     SYS_unshare,
     SYS_setns,
     SYS_chroot,
@@ -76,7 +76,7 @@ const REFUSED: &[c_long] = &[
     SYS_fspick,
     SYS_mount_setattr,
     SYS_open_by_handle_at,
-    // The system's own, most of which wants a capability anyway, and what looks at all of it.
+    // Administration of the system, most of which needs a capability anyway, and calls that inspect all of it.
     SYS_bpf,
     SYS_perf_event_open,
     SYS_syslog,
@@ -126,10 +126,10 @@ const OF_NEW_WORLDS: i32 = libc::CLONE_NEWNS
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET
-    // A child of the host's process, which nobody waits for.
+    // A child of the host's process that is never waited for.
     | libc::CLONE_PARENT;
 
-/// Requests that set attributes of an open file, whatever it was opened for: `FS_IOC_SETFLAGS`, `FS_IOC_FSSETXATTR` and
+/// Requests that set attributes of any open file: `FS_IOC_SETFLAGS`, `FS_IOC_FSSETXATTR` and
 /// `FS_IOC_ENABLE_VERITY`, which makes it read-only for good.
 const FILE_REQUESTS: [i32; 3] = [0x4008_6602, 0x401c_5820, 0x4080_6685];
 
@@ -155,7 +155,7 @@ const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// Position of the number of a call in what a filter sees of it.
+/// Position of a call's number in the filter's view.
 const NUMBER: u32 = 0;
 /// Position of the kind of processor.
 const PROCESSOR: u32 = 4;
@@ -185,14 +185,14 @@ impl Verdict {
     }
 }
 
-/// A condition on the lower 32 bits of an argument, which is all that the calls of the table look at.
+/// A condition on the lower 32 bits of an argument; the calls of the table use no more.
 #[derive(Debug, Clone, Copy)]
 struct Condition {
     argument: usize,
-    /// Bits of it that count.
+    /// Bits of the argument that count.
     mask: u32,
     value: u32,
-    /// Whether it has to have the value, or any other one.
+    /// True if it has to have the value, false for any other one.
     has: bool,
 }
 
@@ -201,7 +201,7 @@ fn is(argument: usize, value: i32) -> Condition {
     Condition { argument, mask: u32::MAX, value: value.cast_unsigned(), has: true }
 }
 
-/// It has another.
+/// Creates a condition that the argument differs from `value`.
 fn is_not(argument: usize, value: i32) -> Condition {
     Condition { has: false, ..is(argument, value) }
 }
@@ -219,13 +219,13 @@ const REFUSE: Verdict = Verdict::Refuse(libc::EPERM);
 /// The choices that a filter leaves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choices {
-    /// Whether the process may reach the network.
+    /// True if the process may reach the network.
     pub(crate) network: bool,
-    /// Whether the host is asked about calls that name a thread or a process. Else they are let through.
+    /// True if the host is asked about calls that name a thread or a process. Else they are let through.
     pub(crate) asks: bool,
 }
 
-/// The rules, of which the first that holds counts.
+/// Returns the rules; the first that holds counts.
 fn rules(choices: Choices) -> Vec<Rule> {
     let rule =
         |call, conditions: &[Condition], verdict| Rule { call, conditions: conditions.to_vec(), verdict };
@@ -240,7 +240,7 @@ fn rules(choices: Choices) -> Vec<Rule> {
             &[Condition { argument: 0, mask: OF_NEW_WORLDS.cast_unsigned(), value: 0, has: false }],
             REFUSE,
         ),
-        // Its flags are in memory, where a filter does not look. Without it the C library takes the older call.
+        // Its flags are in memory, where a filter cannot look. Without it the C library takes the older call.
         rule(SYS_clone3, &[], Verdict::Refuse(libc::ENOSYS)),
     ];
     rules.extend(FILE_REQUESTS.map(|request| rule(SYS_ioctl, &[is(1, request)], REFUSE)));

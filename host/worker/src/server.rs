@@ -39,7 +39,7 @@ pub(crate) struct Server {
     instances: BTreeMap<u32, Place>,
     /// Memory of samples that are about to be announced.
     ranges: Vec<SealedMemory>,
-    /// The forms of the inputs that were chosen last, and for which request.
+    /// Input forms of the last choice, and the request that they are for.
     forms: Option<(ModelRequest, Vec<InputForm>)>,
     spin: Duration,
 }
@@ -65,7 +65,7 @@ impl Server {
         Arc::clone(&self.host_side)
     }
 
-    /// Does what the host asks for.
+    /// Handles a request of the host.
     pub(crate) fn answer(&mut self, request: Request, files: Vec<OwnedFd>) -> Reply {
         let answer = self.make(request, files).unwrap_or_else(Answer::Failed);
         Reply { answer, notes: self.notes(), report_count: self.reports.count() }
@@ -255,7 +255,7 @@ impl Server {
         postcard::to_stdvec(&notes).unwrap_or_default()
     }
 
-    /// Logs what the plugin has said about samples that failed, as the host does.
+    /// Logs the plugin's messages about failed samples, as the host does.
     fn log_failures(&self, host_side: HostSide) {
         let (first, count) = host_side.take_failures();
         first.iter().for_each(|failure| tracing::warn!(target: "plugin", "{failure}"));
@@ -290,7 +290,7 @@ fn demand(request: &ModelRequest) -> ModelDemand {
     }
 }
 
-/// Why a file did not come with a request: the system leaves those out for which there is no descriptor.
+/// Returns the failure for a file missing from a request: the system leaves out files for which it has no descriptor.
 fn no_file() -> Failure {
     match io::stdin().as_fd().try_clone_to_owned() {
         Ok(_) => wrong_state("its memory is missing"),

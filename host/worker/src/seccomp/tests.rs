@@ -22,8 +22,8 @@ use proctor_isolated::install_filter;
 
 use super::*;
 
-/// View of a call that a filter has: its number, the kind of processor, and the arguments, whose upper halves are what
-/// they happen to be.
+/// Returns a filter's view of a call: its number, the kind of processor, and the arguments, with arbitrary
+/// upper halves.
 fn seen(number: u32, processor: u32, arguments: [i32; 2]) -> Vec<u32> {
     let mut words = vec![0; 16];
     (words[0], words[1]) = (number, processor);
@@ -94,7 +94,7 @@ fn each_call_has_its_verdict() {
         (libc::SYS_clone, [libc::CLONE_THREAD | libc::CLONE_VM, 0], ALLOW),
         (libc::SYS_clone, [libc::CLONE_PARENT, 0], REFUSE),
         (libc::SYS_seccomp, [1, 0], ALLOW),
-        // Its own limits, priority and processors, and those of whatever has a number.
+        // Its own limits, priority and processors, and those of anything with a number.
         (libc::SYS_prlimit64, [0, 7], ALLOW),
         (libc::SYS_prlimit64, [thread, 7], Verdict::Ask),
         (libc::SYS_prlimit64, [-1, 7], Verdict::Ask),
@@ -145,10 +145,10 @@ fn each_call_has_its_verdict() {
     ] {
         let got = verdict(ASKS, call, arguments);
         assert_eq!(got, expected.code(), "call {call} {arguments:?}: {got:#x}, not {expected:?}");
-        // Where nobody can be asked, they are let through.
+        // If the host cannot be asked, they are let through.
         let expected = if expected == Verdict::Ask { ALLOW } else { expected };
         assert_eq!(verdict(CLOSED, call, arguments), expected.code(), "call {call} {arguments:?}");
-        // The network is all that a user who allows it allows.
+        // A user who allows the network allows only the network.
         let expected = if expected == DENY { ALLOW } else { expected };
         assert_eq!(verdict(NETWORK, call, arguments), expected.code(), "call {call} {arguments:?}");
     }
