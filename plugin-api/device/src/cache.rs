@@ -1,7 +1,7 @@
-//! Compiled kernels and what was found by trying, on disk, a file for each.
+//! Stores compiled kernels and results of trials on disk, a file for each.
 //!
-//! The name of a file is a hash of all that its content follows from; in it are the SHA-256 of the content, and the
-//! content. It is written under a temporary name and renamed, so that half of one is never read.
+//! The name of a file is a hash of everything that determines its content; in it are the SHA-256 of the content,
+//! and the content. It is written under a temporary name and renamed, so that half of one is never read.
 
 use std::{
     fmt::Write as _,

@@ -15,7 +15,7 @@ use crate::{
     tensor::Array,
 };
 
-/// Operations of a batch from which on a better tile is worth the seconds that it takes to find.
+/// Minimum number of operations of a batch at which a better tile is worth the seconds that it takes to find.
 pub const OPERATIONS_MIN: u64 = 1_000_000_000;
 
 /// Rows, columns and inner elements of the products that are tried: one as of a convolution in the middle of ResNet-50,
@@ -39,21 +39,21 @@ impl Candidates {
     }
 }
 
-/// Most rounds, in each of which every tile has its turn, and of which its fastest counts: whatever else the device
-/// does makes the others longer, and falls on all tiles alike.
+/// Maximum number of rounds. In each round every tile has its turn, and its fastest counts: other work on the
+/// device makes the others longer, and falls on all tiles alike.
 const ROUNDS: usize = 15;
 
 /// Rounds that a tile has at least.
 const ROUNDS_MIN: usize = 3;
 
-/// Time after which, those given, no further round begins: nobody waits longer for the fastest tile of a slow device.
+/// Time after which, those given, no further round begins: it limits the search for a slow device's fastest tile.
 const ROUNDS_TIME: Duration = Duration::from_secs(5);
 
 /// The candidate with the fastest tile. A tile that was found before is taken from the cache, where `device` says for
 /// what: its name, and the version of what compiles for it.
 ///
 /// # Errors
-/// The device's, for the first tile; others that it does not take are left out.
+/// Errors of the device, for the first tile; other tiles that it does not take are left out.
 ///
 /// # Panics
 /// If there is no tile.

@@ -10,12 +10,12 @@ use crate::program::{
 /// A device, and one queue of work to it.
 ///
 /// A queue does its work in the order in which it was given, while the host goes on; queues of siblings do theirs at
-/// the same time. Copies and launches are put in the queue and may fail later: then whatever waits for them says so.
+/// the same time. Copies and launches are put in the queue and may fail later: then the call that waits reports it.
 pub trait Driver: Sized + Send + Sync + 'static {
     /// Memory of the device. Clones are the same one.
     type Memory: Clone + Send + Sync;
-    /// Memory of the host from which and to which the device copies fastest, all zero at first. It stays where it is
-    /// when the value moves.
+    /// Host memory that the device copies from and to fastest, all zero at first. It stays where it is when
+    /// the value moves.
     type HostMemory: DerefMut<Target = [u8]> + Send;
     /// A compiled kernel, or a product or a convolution of a library. Clones are the same one.
     type Function: Clone + Send + Sync;
@@ -26,17 +26,17 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// A place in a queue, and the instant at which the device passed it.
     type Event: Send;
 
-    /// Whether copies from [`HostMemory`](Self::HostMemory) save one that copies from other memory need: then the
-    /// samples of a run lie there.
+    /// True if copies from [`HostMemory`](Self::HostMemory) save one that copies from other memory need: then
+    /// the samples of a run lie there.
     const PINS_MEMORY: bool;
 
-    /// Another queue to the same device: memory and kernels of the one are those of the other.
+    /// Creates another queue to the same device; both share memory and kernels.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     fn sibling(&self) -> Result<Self, DeviceError>;
 
-    /// Makes room for `bytes` bytes, at least 1.
+    /// Allocates `bytes` bytes, at least 1.
     ///
     /// # Errors
     /// The device's, with how much was asked for.
@@ -45,10 +45,10 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// The part of `memory` from `offset` on, a multiple of [`ALIGNMENT`](crate::program::ALIGNMENT).
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     fn part(&self, memory: &Self::Memory, offset: usize, bytes: usize) -> Result<Self::Memory, DeviceError>;
 
-    /// Makes room for `bytes` bytes, at least 1, on the host.
+    /// Allocates `bytes` bytes, at least 1, on the host.
     ///
     /// # Errors
     /// The device's, with how much was asked for.
@@ -60,21 +60,21 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// The compiler's, with its log.
     fn compile(&self, kernel: &Kernel) -> Result<Self::Function, DeviceError>;
 
-    /// The function of the device's library that computes a product, if it has one. It is bound to the memory of A, B
-    /// and C, and that of the bias if there is one; items and groups have no meaning for it.
+    /// Returns the function of the device's library that computes a product, if it has one. It is bound to
+    /// the memory of A, B and C, and the bias if there is one; items and groups have no meaning for it.
     ///
     /// # Errors
-    /// The device's. A product that the library does not have is none.
+    /// Errors of the device. A product that the library does not have is not an error.
     fn product(&self, _product: &MatrixProduct) -> Result<Option<Self::Function>, DeviceError> {
         Ok(None)
     }
 
-    /// The function of the device's library that computes a convolution, if it has one. It is bound to the memory of
-    /// images, filters and results, and then that of the bias and of the residual as far as they are there; items and
-    /// groups have no meaning for it.
+    /// Returns the function of the device's library that computes a convolution, if it has one. It is bound
+    /// to the memory of images, filters and results, and then the bias and the residual as far as they are
+    /// there; items and groups have no meaning for it.
     ///
     /// # Errors
-    /// The device's. A convolution that the library does not have is none.
+    /// Errors of the device. A convolution that the library does not have is not an error.
     fn convolution(&self, _convolution: &Convolution) -> Result<Option<Self::Function>, DeviceError> {
         Ok(None)
     }
@@ -95,16 +95,16 @@ pub trait Driver: Sized + Send + Sync + 'static {
         group: [usize; 3],
     ) -> Result<Self::Launch, DeviceError>;
 
-    /// Makes these launches, which this driver has bound, one for its own queue.
+    /// Combines these launches, which this driver has bound, into one for its own queue.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     fn sequence(&self, launches: Vec<Self::Launch>) -> Result<Self::Sequence, DeviceError>;
 
     /// Puts launches in the queue.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     fn launch(&self, sequence: &Self::Sequence) -> Result<(), DeviceError>;
 
     /// Puts a copy to memory, from `offset` on, in the queue.
@@ -113,29 +113,29 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// The bytes stay as they are until an event after it was waited for, or [`finish`](Self::finish) has returned.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     unsafe fn write(&self, to: &Self::Memory, offset: usize, bytes: &[u8]) -> Result<(), DeviceError>;
 
     /// Puts a copy from memory, from `offset` on, in the queue.
     ///
     /// # Safety
-    /// The bytes stay where they are, and nobody reads or writes them, until an event after it was waited for, or
+    /// The bytes stay where they are, and no code reads or writes them, until an event after it was waited for, or
     /// [`finish`](Self::finish) has returned.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     unsafe fn read(&self, from: &Self::Memory, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError>;
 
     /// An event that no queue has passed yet.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     fn event(&self) -> Result<Self::Event, DeviceError>;
 
-    /// Puts an event in the queue, in place of where it was before.
+    /// Puts an event in the queue, replacing its previous place.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     fn record(&self, event: &mut Self::Event) -> Result<(), DeviceError>;
 
     /// Waits until the device has passed an event.
@@ -144,10 +144,10 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// The device's, also of the work before it.
     fn wait(&self, event: &Self::Event) -> Result<(), DeviceError>;
 
-    /// Time from one event to a later one in ns, both of which the device has passed.
+    /// Returns the time from one event to a later one in ns; the device has passed both.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     fn elapsed_ns(&self, from: &Self::Event, to: &Self::Event) -> Result<u64, DeviceError>;
 
     /// Waits until the queue is empty.

@@ -26,13 +26,13 @@ pub(crate) struct Node {
     pub label: String,
     /// The operator.
     pub op: Op,
-    /// Operands; `None` where an optional one is left out.
+    /// Operands; `None` for an omitted optional one.
     pub inputs: Vec<Option<ValueId>>,
-    /// Results; `None` where one is not wanted.
+    /// Results; `None` for an unwanted one.
     pub outputs: Vec<Option<ValueId>>,
 }
 
-/// A graph whose shapes are all known: that of a model for one batch size.
+/// A graph whose shapes are all known: a model for one batch size.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     /// Values by number.

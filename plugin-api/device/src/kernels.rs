@@ -9,10 +9,10 @@ pub const OPENCL: &str = include_str!("kernels/opencl.h");
 /// The prelude for CUDA C.
 pub const CUDA: &str = include_str!("kernels/cuda.h");
 
-/// The name by which texts for CUDA include it: not that of the file, which is that of a header of NVIDIA's, too.
+/// Name by which texts for CUDA include it: it differs from the file's, which NVIDIA uses for a header, too.
 pub const CUDA_NAME: &str = "device.h";
 
-/// The line by which they do.
+/// Line by which they do.
 pub const CUDA_INCLUDE: &str = "#include \"device.h\"\n";
 
 /// A file with kernels.

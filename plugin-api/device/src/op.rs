@@ -2,18 +2,18 @@
 
 use proctor_vocabulary::ElementType;
 
-/// An operator. Names and meaning are those of ONNX; everything that ONNX takes as an attribute or as a constant input,
-/// such as axes, is a parameter here, checked against the shapes and counted from the front.
+/// An operator. Names and meaning match ONNX; everything that ONNX takes as an attribute or as a constant
+/// input, such as axes, is a parameter here, checked against the shapes and counted from the front.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
-    /// Element by element.
+    /// Function of one operand, element by element.
     Unary(Unary),
     /// Element by element of two tensors, with broadcasting.
     Binary(Binary),
-    /// Elements of the second tensor where the first is true, else of the third, with broadcasting.
+    /// Elements of the second tensor if the first is true, else of the third, with broadcasting.
     Where,
-    /// Another type of element: rounded towards zero where it becomes an integer of 64 bits, the nearest that there is,
-    /// or 0 of what is not a number; wrapped where that does not fit.
+    /// Another type of element: rounded towards zero if it becomes an integer of 64 bits, to the nearest
+    /// possible one, or 0 for NaN; wrapped if that does not fit.
     Cast(ElementType),
     /// Cross-correlation of N x C x ... with weights of M x C / groups x ..., and a bias of M if there is a third
     /// input.
@@ -56,9 +56,9 @@ pub enum Op {
     ArgMax {
         /// The dimension.
         axis: usize,
-        /// Whether the dimension stays, with extent 1.
+        /// True if the dimension stays, with extent 1.
         keep: bool,
-        /// Whether the last of several that are equal counts, not the first.
+        /// True if the last of several equal ones counts, not the first.
         is_last: bool,
     },
     /// Exponentials that add up to 1 along a dimension.
@@ -90,7 +90,7 @@ pub enum Op {
     },
     /// Another order of the dimensions: output dimension i is input dimension `order[i]`.
     Transpose {
-        /// The order.
+        /// Order of the dimensions.
         order: Vec<usize>,
     },
     /// The same elements in another shape: Reshape, Flatten, Squeeze, Unsqueeze, Identity.
@@ -118,9 +118,9 @@ pub enum Unary {
     Relu,
     /// `min(max(x, least), greatest)`.
     Clip {
-        /// The least value.
+        /// Minimum value.
         least: f64,
-        /// The greatest value.
+        /// Maximum value.
         greatest: f64,
     },
     /// `1 / (1 + e^-x)`.
@@ -144,7 +144,7 @@ pub enum Unary {
 }
 
 impl Unary {
-    /// Whether integers have this function, too.
+    /// Returns whether integers have this function, too.
     #[must_use]
     pub fn takes_integers(self) -> bool {
         matches!(self, Self::Relu | Self::Clip { .. } | Self::Neg)
@@ -164,22 +164,22 @@ pub enum Binary {
     Div,
     /// Power.
     Pow,
-    /// The greater one.
+    /// Larger operand.
     Max,
-    /// The lesser one.
+    /// Smaller operand.
     Min,
-    /// Whether they are equal.
+    /// True if they are equal.
     Equal,
-    /// Whether the first is less.
+    /// True if the first is less.
     Less,
-    /// Whether the first is greater.
+    /// True if the first is greater.
     Greater,
-    /// Whether both are true.
+    /// True if both are true.
     And,
 }
 
 impl Binary {
-    /// Whether operands may be of this type.
+    /// Returns whether operands may be of this type.
     #[must_use]
     pub fn takes(self, element: ElementType) -> bool {
         match self {
@@ -206,9 +206,9 @@ pub struct Conv {
     pub strides: Vec<usize>,
     /// Distance of neighbouring elements of a window.
     pub dilations: Vec<usize>,
-    /// Zeros before each dimension. Those after it follow from the shape of the output.
+    /// Zeros before each dimension. The zeros after it follow from the shape of the output.
     pub pads_begin: Vec<usize>,
-    /// Groups of channels, each convolved alone.
+    /// Number of groups of channels, each convolved alone.
     pub groups: usize,
 }
 
@@ -219,9 +219,9 @@ pub struct Gemm {
     pub alpha: f64,
     /// Factor of C.
     pub beta: f64,
-    /// Whether A is transposed.
+    /// True if A is transposed.
     pub transpose_a: bool,
-    /// Whether B is transposed.
+    /// True if B is transposed.
     pub transpose_b: bool,
 }
 
@@ -245,11 +245,11 @@ pub struct Pool {
 /// Value of a window of [`Op::Pool`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolKind {
-    /// The greatest.
+    /// Maximum of the window.
     Max,
-    /// The mean.
+    /// Mean of the window.
     Average {
-        /// Whether elements of pads count, as zeros; none beyond `pads_end` ever does.
+        /// True if elements of pads count, as zeros; elements beyond `pads_end` never do.
         counts_pads: bool,
     },
 }
@@ -261,7 +261,7 @@ pub struct Reduce {
     pub kind: ReduceKind,
     /// The dimensions, in ascending order.
     pub axes: Vec<usize>,
-    /// Whether the dimensions stay, with extent 1.
+    /// True if the dimensions stay, with extent 1.
     pub keep: bool,
 }
 
@@ -277,22 +277,22 @@ pub(crate) fn reduced(shape: &[usize], axes: &[usize], keep: bool) -> Vec<usize>
 /// Kind of [`Op::Reduce`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReduceKind {
-    /// Their mean.
+    /// Mean of the elements.
     Mean,
-    /// Their sum.
+    /// Sum of the elements.
     Sum,
-    /// The greatest.
+    /// Maximum of the elements.
     Max,
 }
 
-/// Parameters of [`Op::Recurrent`]; activations are those of the paper of each cell.
+/// Parameters of [`Op::Recurrent`]; activations follow the paper of each cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Recurrent {
-    /// The cell.
+    /// Kind of cell.
     pub cell: Cell,
     /// Number of hidden units.
     pub hidden: usize,
-    /// The order in which steps are taken.
+    /// Order in which steps are taken.
     pub direction: Direction,
     /// Bound of the inputs of activations, if there is one.
     pub clip: Option<f64>,
@@ -305,13 +305,13 @@ pub enum Cell {
     Lstm,
     /// Gates z, r and h.
     Gru {
-        /// Whether the reset gate applies after the product with the recurrent weights.
+        /// True if the reset gate applies after the product with the recurrent weights.
         resets_after: bool,
     },
 }
 
 impl Cell {
-    /// Number of gates.
+    /// Returns the number of gates.
     #[must_use]
     pub fn gate_count(self) -> usize {
         match self {
@@ -320,7 +320,7 @@ impl Cell {
         }
     }
 
-    /// Most results of a layer: Y and Y_h, and for an LSTM Y_c.
+    /// Returns the maximum number of results of a layer: Y and Y_h, and for an LSTM Y_c.
     #[must_use]
     pub fn result_count_max(self) -> usize {
         match self {
@@ -342,7 +342,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Number of layers.
+    /// Returns the number of layers.
     #[must_use]
     pub fn count(self) -> usize {
         match self {
@@ -352,7 +352,7 @@ impl Direction {
     }
 }
 
-/// The least and the greatest integer that [`Op::QuantizeLinear`] gives in a type.
+/// Returns the minimum and the maximum integer that [`Op::QuantizeLinear`] gives in a type.
 ///
 /// # Errors
 /// The type, in words, if it does not quantise to it.

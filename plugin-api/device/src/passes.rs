@@ -1,7 +1,7 @@
 //! Changes of a graph that make it cheaper on any device.
 //!
-//! Nodes that a pass leaves without a reader are removed after all of those. Rounding to a narrower type comes last, so
-//! that what was folded is rounded once.
+//! Nodes that a pass leaves without a reader are removed after all passes. Rounding to a narrower type comes
+//! last, so that folded values are rounded once.
 
 mod attention;
 mod batch_normalization;

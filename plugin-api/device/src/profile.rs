@@ -1,9 +1,9 @@
 //! Times of single calls and copies, by the device's clock.
 //!
 //! # Choices
-//! A call is put in the queue several times at once between two events, so that the launch itself is a small part of
-//! its time. Calls go in the order of their program, so each finds what those before it have written; one that works in
-//! place does so several times, by which numbers lose their meaning and times do not.
+//! A call is put in the queue several times at once between two events, so that the launch itself is a small
+//! part of its time. Calls go in the order of their program, so each finds the results of the ones before it;
+//! one that works in place does so several times, which makes its numbers meaningless but not its times.
 
 use crate::{
     driver::{DeviceError, Driver},
@@ -16,7 +16,7 @@ use crate::{
 /// A call is launched `copies` times in a row, `rounds` times after one that warms up; both at least once.
 ///
 /// # Errors
-/// The device's.
+/// Errors of the device.
 pub fn call_times<D: Driver>(
     driver: &D,
     resources: &Resources<D>,
@@ -49,7 +49,7 @@ pub fn call_times<D: Driver>(
 /// Median times in ns of a copy of `bytes`, at least 1: to the device, and from it.
 ///
 /// # Errors
-/// The device's.
+/// Errors of the device.
 pub fn copy_times<D: Driver>(driver: &D, bytes: usize, rounds: usize) -> Result<[u64; 2], DeviceError> {
     let memory = driver.allocate(bytes)?;
     let mut host = driver.allocate_host(bytes)?;

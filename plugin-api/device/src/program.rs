@@ -31,37 +31,37 @@ use crate::graph::Graph;
 pub struct Tuning {
     /// 32-bit floating-point numbers of a vector: 1, 2, 4, 8 or 16.
     pub width: usize,
-    /// Vectors of a row that an item of a product computes.
+    /// Number of vectors of a row that an item of a product computes.
     pub vectors: usize,
-    /// Rows that it computes.
+    /// Number of rows that it computes.
     pub rows: usize,
-    /// Items of a group of a product, that compute rows below each other.
+    /// Number of items of a group of a product, which compute rows below each other.
     pub product_group: usize,
-    /// Items of a group of a kernel whose items each write an element.
+    /// Number of items of a group of a kernel whose items each write an element.
     pub element_group: usize,
-    /// Items that take a row together: a power of two.
+    /// Number of items that take a row together: a power of two.
     pub row_lanes: usize,
-    /// Most items of a group of a recurrent layer, that take its hidden units together.
+    /// Maximum number of items of a group of a recurrent layer, which share its hidden units.
     pub recurrent_group: usize,
     /// Width of its vectors.
     pub recurrent_width: usize,
-    /// Most sequences of such a group: its weights are read once for all of them.
+    /// Maximum number of sequences of such a group: its weights are read once for all of them.
     pub recurrent_samples: usize,
-    /// Bytes of recurrent weights of a direction from which on each step is a call, of groups that take a panel each.
+    /// Bytes of recurrent weights of a direction above which each step is a call, of groups that take a panel each.
     pub recurrent_step_bytes: usize,
-    /// Most items of a group then.
+    /// Maximum number of items of a group then.
     pub recurrent_step_group: usize,
-    /// Rows of queries that a group of attention in one call takes, 64 at most, or those of an item of a product; 0
-    /// where a product, a softmax and a product are faster. On PoCL the one call took 0.25 times as long as the three
-    /// with 12 heads of 384 tokens by 64 in [`PROCESSOR`](Self::PROCESSOR), and 0.47 times in [`GPU`](Self::GPU), by
-    /// the example `attention` of the plugin opencl.
+    /// Number of rows of queries that a group of attention in one call takes, 64 at most, or that an item of
+    /// a product takes; 0 if a product, a softmax and a product are faster. On PoCL the one call took 0.25
+    /// times as long as the three with 12 heads of 384 tokens by 64 in [`PROCESSOR`](Self::PROCESSOR), and
+    /// 0.47 times in [`GPU`](Self::GPU), by the example `attention` of the plugin opencl.
     pub attention_rows: usize,
-    /// Keys that it takes at a time.
+    /// Number of keys that it takes at a time.
     pub attention_keys: usize,
-    /// Items of such a group.
+    /// Number of items of such a group.
     pub attention_group: usize,
-    /// Whether the device has a library of products, which [`Driver::product`](crate::driver::Driver::product) offers:
-    /// then matrices lie row by row, and only what such a library knows ends a product.
+    /// True if the device has a library of products, which [`Driver::product`](crate::driver::Driver::product) offers:
+    /// then matrices lie row by row, and only an end that such a library knows ends a product.
     pub has_library: bool,
 }
 
@@ -100,7 +100,7 @@ impl Tuning {
         has_library: false,
     };
 
-    /// For graphics processors.
+    /// Tuning for graphics processors.
     pub const GPU: Self = Self {
         width: 4,
         vectors: 1,
@@ -164,7 +164,7 @@ impl Program {
     /// Plans a graph for a device with a library of convolutions, which says whether it takes one.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Same as [`new`](Self::new).
     pub(crate) fn with_library(
         graph: &Graph,
         tuning: Tuning,

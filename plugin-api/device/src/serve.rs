@@ -1,7 +1,7 @@
 //! A model of a device behind the traits of a plugin.
 //!
-//! A model is planned for a few batch sizes, out of which every batch is put together. All instances at a device share
-//! its kernels and weights; each has queues and memory of its own, one of each for a batch in flight.
+//! A model is planned for a few batch sizes, and every batch is composed of them. All instances at a device
+//! share its kernels and weights; each has queues and memory of its own, one of each for a batch in flight.
 
 mod choose;
 mod error;

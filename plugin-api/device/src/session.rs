@@ -20,9 +20,9 @@ use crate::{
 /// Compiled kernels and constants on a device, for all programs of a model.
 pub struct Resources<D: Driver> {
     functions: HashMap<Kernel, D::Function>,
-    /// Products that the device's library was asked for, with its functions for those that it has.
+    /// Products that the device's library was asked for, with its functions for the supported ones.
     products: HashMap<MatrixProduct, Option<D::Function>>,
-    /// The same of convolutions. An error is told when a program that has one is prepared.
+    /// The same for convolutions. An error is reported when a program that has one is prepared.
     convolutions: HashMap<Convolution, Result<Option<D::Function>, DeviceError>>,
     /// By a hash of their bytes: programs for several batch sizes have the same weights.
     constants: HashMap<u64, Vec<Constant<D>>>,
@@ -72,7 +72,7 @@ impl<D: Driver> Resources<D> {
     /// Plans a graph, with the device's library for the convolutions that it takes.
     ///
     /// # Errors
-    /// As [`Program::new`].
+    /// Same as [`Program::new`].
     pub fn plan(&mut self, driver: &D, graph: &Graph, tuning: Tuning) -> Result<Program, String> {
         Program::with_library(graph, tuning, &mut |convolution| {
             let known = self.convolutions.entry(*convolution);
@@ -81,11 +81,11 @@ impl<D: Driver> Resources<D> {
         })
     }
 
-    /// Brings what a program needs onto the device, if it is not there. Constants that are there already are shared, on
+    /// Brings a program's resources onto the device, if they are not there. Existing constants are shared, on
     /// the host, too.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn prepare(&mut self, driver: &D, program: &mut Program) -> Result<(), DeviceError> {
         for call in program.calls() {
             let of_kernel = match &call.work {
@@ -121,7 +121,7 @@ impl<D: Driver> Resources<D> {
         Ok(())
     }
 
-    /// The kernel or the library that computes a call of a program for which this is prepared.
+    /// Returns the kernel or the library that computes a call of a program for which this is prepared.
     #[must_use]
     pub fn computed_by(&self, call: &Call) -> ComputedBy {
         match &call.work {
@@ -151,17 +151,17 @@ impl<D: Driver> Resources<D> {
 
 /// The memory of a program on a device.
 pub(crate) struct Memories<D: Driver> {
-    /// Of each buffer.
+    /// Memory of each buffer.
     places: Vec<D::Memory>,
     /// All of them but constants are parts of it.
     _whole: D::Memory,
 }
 
 impl<D: Driver> Memories<D> {
-    /// Makes room for a program for which the resources are prepared.
+    /// Allocates the memory of a program for which the resources are prepared.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub(crate) fn new(driver: &D, resources: &Resources<D>, program: &Program) -> Result<Self, DeviceError> {
         let layout = program.layout();
         let memory = driver.allocate(layout.bytes.max(1))?;
@@ -185,7 +185,7 @@ impl<D: Driver> Memories<D> {
     /// Binds a call of the program.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub(crate) fn bind(
         &self,
         driver: &D,
@@ -238,7 +238,7 @@ impl<D: Driver> Session<D> {
     /// Binds a program for which the resources are prepared.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn new(driver: &D, resources: &Resources<D>, program: &Program) -> Result<Self, DeviceError> {
         let memories = Memories::new(driver, resources, program)?;
         let launches = program.calls().iter().map(|call| memories.bind(driver, resources, call));
@@ -266,7 +266,7 @@ impl<D: Driver> Session<D> {
     /// Puts the whole program in the driver's queue.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn launch(&self, driver: &D) -> Result<(), DeviceError> {
         driver.launch(&self.sequence)
     }
@@ -275,17 +275,17 @@ impl<D: Driver> Session<D> {
 /// Copies bytes to the beginning of memory, and waits for that.
 ///
 /// # Errors
-/// The device's.
+/// Errors of the device.
 pub fn put<D: Driver>(driver: &D, to: &D::Memory, bytes: &[u8]) -> Result<(), DeviceError> {
     // SAFETY: the bytes are borrowed until the queue is empty.
     let written = unsafe { driver.write(to, 0, bytes) };
     written.and(driver.finish())
 }
 
-/// Copies bytes from the beginning of memory, after all that is in the queue, and waits for that.
+/// Copies bytes from the beginning of memory, after everything in the queue, and waits for that.
 ///
 /// # Errors
-/// The device's.
+/// Errors of the device.
 pub fn get<D: Driver>(driver: &D, from: &D::Memory, bytes: &mut [u8]) -> Result<(), DeviceError> {
     // SAFETY: the bytes are borrowed until the queue is empty.
     let read = unsafe { driver.read(from, 0, bytes) };

@@ -16,8 +16,8 @@ const SIGNALS: [libc::c_int; 10] = [
     libc::SIGSYS,
 ];
 
-/// The handlers of a moment, which are put back at its end: Ctrl-C, and a crash that leaves a report, are the host's
-/// business, whatever a driver installs.
+/// Saved handlers, which are restored at the end: Ctrl-C, and a crash that leaves a report, are the host's
+/// business, even if a driver installs its own.
 pub struct Handlers([libc::sigaction; SIGNALS.len()]);
 
 impl Handlers {

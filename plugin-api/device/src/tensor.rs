@@ -12,7 +12,7 @@ pub struct Tensor {
     pub element: ElementType,
     /// Extent of each dimension; none for a single element.
     pub shape: Vec<usize>,
-    /// The elements.
+    /// Bytes of the elements.
     pub bytes: Arc<Vec<u8>>,
 }
 
@@ -30,13 +30,13 @@ pub struct Array {
 /// Elements of an [`Array`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Values {
-    /// Of floating-point types.
+    /// Elements of floating-point types.
     Real(Vec<f64>),
     /// Of integers and truth values.
     Integer(Vec<i64>),
 }
 
-/// Whether elements of this type are floating-point numbers, of those that an [`Array`] can hold.
+/// Returns whether elements of this type, which an [`Array`] can hold, are floating-point numbers.
 ///
 /// # Errors
 /// The type, in words, if it cannot hold them: 4-bit and 8-bit floating-point numbers, and u64.
@@ -56,8 +56,8 @@ pub(crate) fn element_count(shape: &[usize]) -> Option<usize> {
     count.checked_mul(8).filter(|bytes| isize::try_from(*bytes).is_ok()).map(|_| count)
 }
 
-/// Whether elements of this shape fit into memory, also if every dimension of extent 0 had an element: only then every
-/// product of some of the extents can be formed.
+/// Returns whether elements of this shape fit into memory, even if every dimension of extent 0 had an
+/// element: only then every product of some of the extents can be formed.
 pub(crate) fn is_countable(shape: &[usize]) -> bool {
     let filled: Vec<usize> = shape.iter().map(|extent| (*extent).max(1)).collect();
     element_count(&filled).is_some()
@@ -77,10 +77,10 @@ pub(crate) fn transposed_order(rank: usize) -> Vec<usize> {
     (0..rank - 2).chain([rank - 1, rank - 2]).collect()
 }
 
-/// The shape to which both shapes are broadcast, by the rules of ONNX and NumPy.
+/// Returns the shape to which both shapes are broadcast, by the rules of ONNX and NumPy.
 ///
 /// # Errors
-/// Both shapes, in words, if there is none.
+/// Both shapes, in words, if they cannot be broadcast.
 pub(crate) fn broadcast(one: &[usize], other: &[usize]) -> Result<Vec<usize>, String> {
     let rank = one.len().max(other.len());
     let extent = |shape: &[usize], at: usize| (at + shape.len()).checked_sub(rank).map_or(1, |at| shape[at]);

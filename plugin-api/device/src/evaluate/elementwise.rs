@@ -54,7 +54,7 @@ fn of_integer(function: Unary, x: i64) -> i64 {
     match function {
         Unary::Relu => x.max(0),
         Unary::Neg => x.wrapping_neg(),
-        // The conversion saturates, so that an infinite bound is none.
+        // The conversion saturates, so that an infinite bound has no effect.
         Unary::Clip { least, greatest } => x.max(least as i64).min(greatest as i64),
         other => unreachable!("{other:?} does not take integers"),
     }
@@ -119,7 +119,7 @@ pub(super) fn binary(function: Binary, operands: &Operands<'_>, form: Form<'_>) 
     Ok(form.array(values))
 }
 
-/// Whether a comparison holds, 1 or 0. Two numbers without an order are a NaN and another.
+/// Returns whether a comparison holds, 1 or 0. Two numbers without an order are a NaN and another.
 fn holds(function: Binary, order: Option<Ordering>) -> i64 {
     let wanted = match function {
         Binary::Less => Ordering::Less,
@@ -129,7 +129,7 @@ fn holds(function: Binary, order: Option<Ordering>) -> i64 {
     i64::from(order == Some(wanted))
 }
 
-/// The value of a function of numbers; comparisons and logic have none.
+/// Returns the value of a function of numbers; comparisons and logic have none.
 fn of_reals(function: Binary, x: f64, y: f64) -> f64 {
     match function {
         Binary::Add => x + y,

@@ -24,7 +24,7 @@ pub(super) fn conv_integer(
     product(operands, form, |operands, form| conv(parameters, operands, form))
 }
 
-/// The product as that of real numbers, whose sums are exact below 2^53.
+/// Computes the product in real numbers, whose sums are exact below 2^53.
 fn product(
     operands: &Operands<'_>,
     form: Form<'_>,

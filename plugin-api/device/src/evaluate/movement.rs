@@ -1,4 +1,4 @@
-//! Operators that move elements, or leave them where they are.
+//! Operators that move elements, or leave them in place.
 
 use crate::{
     evaluate::{
@@ -114,7 +114,7 @@ pub(super) fn slice(
     form.check(x.element, form.shape)?;
     let mut start = 0;
     let mut walk_strides = strides(&x.shape);
-    // Of no element there is none that could lie outside.
+    // Without elements, none could lie outside.
     for at in (0..rank).filter(|_| form.count() > 0) {
         let (extent, count, step) = (x.shape[at] as i128, form.shape[at] as i128, slice_steps[at]);
         let first = starts[at] as i128;

@@ -26,7 +26,7 @@ impl<'a> Operands<'a> {
         Ok(Self(inputs))
     }
 
-    /// The operands: those that are needed, and those that may be left out.
+    /// Returns the operands: the required ones, and the optional ones.
     pub(super) fn take<const NEEDED: usize, const OPTIONAL: usize>(
         &self,
     ) -> Result<([&'a Array; NEEDED], [Option<&'a Array>; OPTIONAL]), String> {
@@ -93,12 +93,12 @@ impl Form<'_> {
         Err(format!("{is} of shape {shape:?} where {wanted} of shape {:?} is wanted", self.shape))
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub(super) fn count(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// The result.
+    /// Returns the result as an array.
     pub(super) fn array(&self, values: Values) -> Array {
         match values {
             Values::Real(values) => Array::real(self.element, self.shape, values),

@@ -9,9 +9,9 @@ use crate::{
     tensor::{Array, Values},
 };
 
-/// Results Y, Y_h and Y_c, of those that have a form. A sequence has as many steps as its length says, in reverse the
-/// last of them comes first; after them Y is 0. Y_h and Y_c are the state after the last that is taken, or the initial
-/// state if there is none.
+/// Returns the results Y, Y_h and Y_c that have a form. A sequence has as many steps as its length says, in
+/// reverse the last of them comes first; after them Y is 0. Y_h and Y_c are the state after the last taken
+/// step, or the initial state if there is none.
 pub(super) fn recurrent(
     parameters: Recurrent,
     operands: &Operands<'_>,
@@ -72,7 +72,7 @@ pub(super) fn recurrent(
     Ok(results.filter_map(|(values, form)| Some(form.as_ref()?.array(Values::Real(values)))).collect())
 }
 
-/// Checks types and shapes of the results; those of Y, and of Y_h and Y_c, follow from the operands.
+/// Checks types and shapes of the results; the shapes of Y, Y_h and Y_c follow from the operands.
 fn check_forms(
     cell: Cell,
     x: &Array,
@@ -105,11 +105,11 @@ fn sequence_lengths(lengths: Option<&Array>, steps: usize, batch: usize) -> Resu
 /// One direction of a layer.
 struct Layer<'a> {
     parameters: Recurrent,
-    /// Gates x width.
+    /// Weights of the input: gates x width.
     w: &'a [f64],
     /// Gates x hidden units.
     r: &'a [f64],
-    /// Bias beside W for each gate, then the one beside R.
+    /// Bias added to W for each gate, then the one added to R.
     bias: &'a [f64],
     /// Of the gates i, o and f.
     peepholes: &'a [f64],
@@ -137,7 +137,7 @@ impl Layer<'_> {
             c[unit] = forget * c[unit] + input * self.clip(g).tanh();
             // The output gate sees the new c.
             let output = sigmoid(self.clip(o + to_o * c[unit]));
-            // c stays as it is; only the input of this activation is clipped, like that of the others.
+            // c stays as it is; only the input of this activation is clipped, like the inputs of the others.
             h[unit] = output * self.clip(c[unit]).tanh();
         }
     }

@@ -77,7 +77,7 @@ pub(super) fn softmax(axis: usize, operands: &Operands<'_>, form: Form<'_>) -> R
     let mut values = x.reals()?.to_vec();
     for first in around.lines() {
         let line = around.line(first);
-        // Powers of what is at most 0 do not overflow.
+        // Powers of numbers of at most 0 do not overflow.
         let greatest = line.clone().map(|at| values[at]).fold(f64::NEG_INFINITY, f64::max);
         let mut sum = 0.0;
         for at in line.clone() {

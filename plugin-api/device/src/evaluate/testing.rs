@@ -1,4 +1,4 @@
-//! Short ways to write operands and to compute, for the tests of this folder.
+//! Shorthands for operands and computations in the tests of this folder.
 
 use proctor_vocabulary::ElementType;
 

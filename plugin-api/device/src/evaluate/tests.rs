@@ -60,7 +60,7 @@ fn a_result_that_is_not_wanted_is_left_out() {
     (graph.inputs, graph.outputs) = (vec![x, w, r], vec![c, y]);
     let w = f32s(&[1, 4, 1], &[0.0, 5.0, 0.0, 2.0_f64.ln()]);
     let outputs = run(&graph, &[f32s(&[1, 1, 1], &[1.0]), w, f32s(&[1, 4, 1], &[0.0; 4])]).unwrap();
-    // c is half of tanh(ln 2), whatever the output gate is; h is not that much.
+    // c is half of tanh(ln 2), for any output gate; h is less.
     assert_close(outputs[0].reals().unwrap(), &[0.3]);
     assert_close(outputs[1].reals().unwrap(), &[0.3_f64.tanh() / (1.0 + (-5.0_f64).exp())]);
 }
@@ -254,7 +254,7 @@ fn fitting(op: &Op) -> (Vec<Form>, Vec<Form>) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Results are of the forms that were asked for; whatever does not fit is an error.
+    /// Results have the requested forms; anything that does not fit is an error.
     #[test]
     fn nothing_that_does_not_fit_panics(choices in prop::collection::vec(any::<u16>(), 120)) {
         let mut choices = Choices(choices.into_iter());

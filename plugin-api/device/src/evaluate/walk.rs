@@ -35,7 +35,7 @@ impl Iterator for Walk<'_> {
     }
 }
 
-/// Strides of a tensor of `shape` for a walk through the shape `to`, to which it is broadcast.
+/// Returns the strides of a tensor of `shape` for a walk through the shape `to`, to which it is broadcast.
 pub(super) fn broadcast_strides(shape: &[usize], to: &[usize]) -> Result<Vec<isize>, String> {
     if broadcast(shape, to)? != to {
         return Err(format!("shape {shape:?} cannot be broadcast to {to:?}"));
@@ -56,11 +56,11 @@ pub(super) fn pick(values: &Values, offsets: impl Iterator<Item = usize>) -> Val
 /// Shape as seen from one of its dimensions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Around {
-    /// Elements of the dimensions before it.
+    /// Number of elements of the dimensions before it.
     pub(super) outer: usize,
     /// Extent of the dimension.
     pub(super) extent: usize,
-    /// Elements of the dimensions after it, hence the distance of neighbours.
+    /// Number of elements of the dimensions after it, hence the distance of neighbours.
     pub(super) inner: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Windows over an image, which has one to three dimensions after those of the batch and of the channels.
+//! Windows over an image, which has one to three dimensions after the batch and the channels.
 
 pub(super) mod conv;
 pub(super) mod pool;
@@ -8,17 +8,17 @@ use std::ops::Range;
 /// One dimension of an image, with the windows over it.
 #[derive(Debug, Clone, Copy)]
 struct Axis {
-    /// Elements of the image.
+    /// Number of elements of the image.
     extent: usize,
     /// Number of windows.
     count: usize,
-    /// Elements of a window.
+    /// Number of elements of a window.
     window: usize,
     /// Distance of neighbouring windows.
     stride: usize,
     /// Distance of neighbouring elements of a window.
     dilation: usize,
-    /// Elements before the image.
+    /// Number of elements before the image.
     pad_begin: usize,
 }
 

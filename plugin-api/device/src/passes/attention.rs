@@ -11,7 +11,7 @@ use crate::{
     tensor::{Array, transposed_order},
 };
 
-/// Replaces `MatMul(Softmax(MatMul(Q, K') scale + mask), V)` by [`Op::Attention`], where nothing else reads what is in
+/// Replaces `MatMul(Softmax(MatMul(Q, K') scale + mask), V)` by [`Op::Attention`], if nothing else reads the values in
 /// between. The scale is a constant that multiplies or divides Q, K' or their product, and may be left out, as may the
 /// mask. A mask may also be a `Where` that takes minus infinity for some scores, which means the same for finite ones.
 pub(super) fn fuse(graph: &mut Graph) {
@@ -47,9 +47,9 @@ struct Attention {
 
 /// Mask of an attention.
 enum Mask {
-    /// Is added.
+    /// Mask that is added.
     Summand(ValueId),
-    /// Says by its truth values which scores stay: those where it is as `stays`.
+    /// Selects the remaining scores by its truth values: scores with `stays` stay.
     Condition { condition: ValueId, stays: bool },
 }
 
@@ -59,7 +59,7 @@ struct Scores<'a> {
     scale: f64,
 }
 
-/// The nodes of a graph by what they compute.
+/// Nodes of a graph by their function.
 struct Pattern<'a> {
     graph: &'a Graph,
     reader_counts: Vec<usize>,

@@ -1,7 +1,7 @@
 //! Products of quantised factors in integers.
 //!
-//! A product of `(x - x_zero) x_scale` and `(w - w_zero) w_scale` is that of the integers, which is exact, by both
-//! scales. So factors stay as narrow in memory as the file has them.
+//! A product of `(x - x_zero) x_scale` and `(w - w_zero) w_scale` equals the product of the integers, which
+//! is exact, times both scales. So factors stay as narrow in memory as in the file.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::{
     op::{Binary, Gemm, Op},
 };
 
-/// Most products of two numbers of -255..255 in a sum of 32 bits.
+/// Maximum number of products of two numbers of -255..255 in a sum of 32 bits.
 const SUMMANDS_MAX: usize = i32::MAX as usize / (255 * 255);
 
-/// Replaces products of dequantised 8-bit integers by products of the integers. It has to come before constants are
-/// computed: weights then are no integers any more.
+/// Replaces products of dequantised 8-bit integers by products of the integers. It has to come before
+/// constants are computed: after that weights are no longer integers.
 pub(crate) fn rewrite(graph: &mut Graph) {
     let mut dequantized = BTreeMap::new();
     let mut nodes = Vec::with_capacity(graph.nodes.len());
@@ -70,7 +70,7 @@ impl Factor {
     }
 }
 
-/// The nodes in place of a product of two such factors; `None` if it is none.
+/// Returns the nodes that replace a product of two such factors; `None` for any other product.
 fn product(graph: &mut Graph, factors: &BTreeMap<ValueId, Factor>, node: &Node) -> Option<Vec<Node>> {
     let input = |at: usize| node.inputs.get(at).copied().flatten();
     let factor = |at: usize| factors.get(&input(at)?).copied();

@@ -11,8 +11,8 @@ use crate::{
     tensor::{Array, Tensor},
 };
 
-/// Makes all values and constants of f32 ones of `to`, f16 or bf16, but for inputs and outputs, which are cast. Kernels
-/// compute in f32 from one stored value to the next.
+/// Converts all values and constants of f32 to `to`, f16 or bf16, except for inputs and outputs, which are
+/// cast. Kernels compute in f32 from one stored value to the next.
 ///
 /// # Errors
 /// The fault of a constant, in words.
@@ -63,8 +63,8 @@ fn cast(from: ValueId, result: ValueId, to: ElementType) -> Node {
     Node { label, op: Op::Cast(to), inputs: vec![Some(from)], outputs: vec![Some(result)] }
 }
 
-/// A constant in another type. What is finite stays finite, and what is not 0 stays so: masks are often made of the
-/// least number of f32, and small numbers keep quotients from being infinite.
+/// Returns a constant in another type. Finite values stay finite, and nonzero ones stay nonzero: masks are
+/// often made of the least number of f32, and small numbers keep quotients from being infinite.
 fn rounded(constant: &Tensor, to: ElementType) -> Result<Tensor, String> {
     let greatest = if to == ElementType::F16 { f16::MAX.to_f64() } else { f64::from(half::bf16::MAX) };
     let least = if to == ElementType::F16 { 2_f64.powi(-24) } else { f64::from(f32::MIN_POSITIVE) };

@@ -13,9 +13,9 @@ use crate::{
 /// A kernel, compiled with these macros defined.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Kernel {
-    /// The file.
+    /// File with the kernel.
     pub file: KernelFile,
-    /// Its name there.
+    /// Name of the kernel in the file.
     pub function: &'static str,
     /// Macros with their values.
     pub defines: Vec<(&'static str, i64)>,
@@ -76,9 +76,9 @@ impl<Buffer> Argument<Buffer> {
 pub struct Call {
     /// Names of the nodes that it computes, for people.
     pub label: String,
-    /// The work.
+    /// Work of the call.
     pub work: Work,
-    /// Multiplications and additions that it does, counted one by one.
+    /// Number of multiplications and additions that it does, counted one by one.
     pub operations: u64,
 }
 
@@ -98,7 +98,7 @@ pub struct KernelCall {
     pub kernel: Kernel,
     /// Its arguments.
     pub arguments: Vec<Argument>,
-    /// Items along each dimension: a multiple of those of a group.
+    /// Number of items along each dimension: a multiple of the group's.
     pub items: [usize; 3],
     /// Items of a group along each dimension.
     pub group: [usize; 3],

@@ -12,8 +12,8 @@ use crate::{
 
 /// Computation of one element of a result from one element of each operand.
 ///
-/// Terms are in order: each uses those before it alone, and the last one is the result. Kernels compute in 32-bit
-/// floating point and 64-bit integers, whatever the elements are stored as.
+/// Terms are in order: each uses only earlier ones, and the last one is the result. Kernels compute in 32-bit
+/// floating point and 64-bit integers, regardless of the stored type of the elements.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Expression {
     terms: Vec<(Term, ElementType)>,
@@ -34,26 +34,26 @@ pub enum Term {
     Unary(Unary, TermId),
     /// Function of two terms.
     Binary(Binary, TermId, TermId),
-    /// The second term where the first is true, else the third.
+    /// Second term if the first is true, else the third.
     Choice([TermId; 3]),
     /// A term as another type.
     Cast(TermId, ElementType),
     /// `round(x / scale) + zero point`, ties to even, within the range of the type.
     Quantized {
-        /// x.
+        /// Term of x.
         x: TermId,
-        /// Scale.
+        /// Term of the scale.
         scale: TermId,
         /// Zero point, of the type of the result.
         zero_point: TermId,
     },
     /// `(x - zero point) scale`.
     Dequantized {
-        /// x.
+        /// Term of x.
         x: TermId,
-        /// Scale.
+        /// Term of the scale.
         scale: TermId,
-        /// Zero point; 0 without one.
+        /// Zero point; `None` means 0.
         zero_point: Option<TermId>,
     },
 }
@@ -63,7 +63,7 @@ pub enum Term {
 pub struct Sum {
     /// Numbers of the operands, at least one.
     pub operands: Vec<usize>,
-    /// The function.
+    /// Activation after the sum.
     pub activation: Activation,
 }
 
@@ -241,7 +241,7 @@ impl Expression {
 fn unary(function: Unary, x: &str, is_real: bool) -> String {
     match function {
         Unary::Neg => format!("-{x}"),
-        // What is not a number stays so: fmax would take the other one.
+        // NaN stays NaN: fmax would take the other one.
         Unary::Relu if is_real => format!("{x} < 0.0f ? 0.0f : {x}"),
         Unary::Relu => format!("{x} > 0 ? {x} : 0"),
         Unary::Clip { least, greatest } if is_real => clipped(x, least, greatest),

@@ -6,8 +6,8 @@ use crate::program::view::BufferId;
 
 /// C = f(A B) for a stack of matrices in two levels: A of m x k, B of k x n, C of m x n.
 ///
-/// Sums are in 32-bit floating point, whatever the elements are stored as. f adds a bias, if there is one, and then
-/// applies the activation.
+/// Sums are in 32-bit floating point, regardless of the stored type of the elements. f adds a bias, if there
+/// is one, and then applies the activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MatrixProduct {
     /// m, n and k, none of them 0.
@@ -46,7 +46,7 @@ pub struct Matrix {
 /// Function that ends a product or a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Activation {
-    /// None.
+    /// No activation.
     None,
     /// max(x, 0).
     Relu,
@@ -59,14 +59,14 @@ pub enum Activation {
 pub struct ProductCall {
     /// The product.
     pub product: MatrixProduct,
-    /// Buffers of A, B and C, and that of the bias if there is one.
+    /// Buffers of A, B and C, and the bias if there is one.
     pub buffers: Vec<BufferId>,
 }
 
 /// y = f(x * w + bias + residual), a cross-correlation of images, with all tensors row by row and without gaps.
 ///
-/// Sums are in 32-bit floating point, whatever the elements are stored as. Beyond the images there are zeros, as many
-/// before as behind.
+/// Sums are in 32-bit floating point, regardless of the stored type of the elements. Beyond the images there
+/// are zeros, as many before as behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Convolution {
     /// Type of the elements of all tensors: f32, f16 or bf16.
@@ -79,11 +79,11 @@ pub struct Convolution {
     pub results: [usize; 2],
     /// Zeros above and below, and to the left and to the right.
     pub pads: [usize; 2],
-    /// From a window to the one below it and to the one beside it.
+    /// Distance from a window to the one below it and to the one next to it.
     pub strides: [usize; 2],
     /// The same of the elements of a window.
     pub dilations: [usize; 2],
-    /// Groups of channels, each convolved alone.
+    /// Number of groups of channels, each convolved alone.
     pub groups: usize,
     /// Offsets of x, w and y in their memory, in elements.
     pub offsets: [usize; 3],
@@ -98,12 +98,12 @@ pub struct ConvolutionEnd {
     pub bias: usize,
     /// Offset of the residual in its memory, of the shape of y, if one is added.
     pub residual: Option<usize>,
-    /// Whether f(x) is max(x, 0), and not x.
+    /// Returns whether f(x) is max(x, 0), and not x.
     pub is_rectified: bool,
 }
 
 impl Convolution {
-    /// Shape of y.
+    /// Returns the shape of y.
     #[must_use]
     pub fn result_shape(&self) -> [usize; 4] {
         [self.images[0], self.filters[0], self.results[0], self.results[1]]
@@ -122,6 +122,6 @@ impl Convolution {
 pub struct ConvolutionCall {
     /// The convolution.
     pub convolution: Convolution,
-    /// Buffers of x, w and y, and then those of the bias and of the residual as far as they are there.
+    /// Buffers of x, w and y, and then the bias and the residual as far as they are there.
     pub buffers: Vec<BufferId>,
 }

@@ -29,7 +29,7 @@ use crate::{
     tensor::{Tensor, element_count},
 };
 
-/// A graph is checked where it is read.
+/// A graph is checked when it is read.
 const HAS_INPUTS: &str = "a node has all inputs that it needs";
 
 /// Plans a graph, with the device's library for the convolutions that it takes.
@@ -69,7 +69,7 @@ pub(super) fn lower(
     Ok(Program { calls, buffers, inputs, outputs })
 }
 
-/// Forgets the bytes of constants that no call reads: those of weights, which were packed.
+/// Forgets the bytes of constants that no call reads: weights, which were packed.
 fn forget_unread_constants(buffers: &mut [Buffer], calls: &[Call]) {
     let read: BTreeSet<BufferId> = calls.iter().flat_map(Call::buffers).collect();
     for (number, buffer) in buffers.iter_mut().enumerate() {
@@ -82,14 +82,14 @@ fn forget_unread_constants(buffers: &mut [Buffer], calls: &[Call]) {
 struct Lowering<'a> {
     graph: &'a Graph,
     tuning: Tuning,
-    /// Whether the device's library takes a convolution.
+    /// Returns whether the device's library takes a convolution.
     takes: &'a mut dyn FnMut(&Convolution) -> bool,
     /// Number of readers of each value, nodes and outputs.
     reader_counts: Vec<usize>,
     states: Vec<Option<ValueState>>,
     buffers: Vec<Buffer>,
     calls: Vec<Call>,
-    /// Name of the node at hand.
+    /// Name of the current node.
     label: String,
 }
 
@@ -152,7 +152,7 @@ impl<'a> Lowering<'a> {
         &self.graph.value(id).shape
     }
 
-    /// A view of a value whose elements are in a buffer, for which they are computed now if they were not.
+    /// Returns a view of a value whose elements are in a buffer, computing them now if necessary.
     fn stored(&mut self, id: ValueId) -> Result<View, String> {
         match self.states[id.0].take() {
             Some(ValueState::Stored(view)) => {
@@ -192,7 +192,7 @@ impl<'a> Lowering<'a> {
         self.copied_unless(view, View::is_contiguous)
     }
 
-    /// The view, or one of a contiguous copy where it does not fit.
+    /// Returns the view, or one of a contiguous copy if it does not fit.
     fn copied_unless(&mut self, view: View, fits: impl Fn(&View) -> bool) -> Result<View, String> {
         if fits(&view) {
             return Ok(view);
@@ -256,7 +256,7 @@ impl<'a> Lowering<'a> {
         BufferId(self.buffers.len() - 1)
     }
 
-    /// Adds a call of at least these items, in groups of `group` along the first dimension. A call of no items is none.
+    /// Adds a call of at least these items, in groups of `group` along the first dimension; none for no items.
     fn call(
         &mut self,
         kernel: Kernel,

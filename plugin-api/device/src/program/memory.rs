@@ -24,8 +24,8 @@ pub struct Layout {
 /// in a part of its memory.
 pub const ALIGNMENT: usize = 4096;
 
-/// Lays out buffers so that those that live at the same time do not overlap: the largest first, each as low as it fits
-/// (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", greedy by size).
+/// Lays out buffers so that simultaneously live ones do not overlap: the largest first, each as low as it
+/// fits (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", greedy by size).
 #[must_use]
 pub fn lay_out(buffers: &[Lifetime]) -> Layout {
     let mut by_size: Vec<usize> = (0..buffers.len()).collect();

@@ -257,7 +257,7 @@ fn residuals_and_rounded_models_fit_a_library_too() {
         let count = |fits: &dyn Fn(ConvolutionEnd) -> bool| {
             convolutions.iter().filter(|it| it.end.is_some_and(fits)).count()
         };
-        // Each block ends with a sum and Relu; convolutions beside it have a bias alone.
+        // Each block ends with a sum and Relu; its other convolutions have only a bias.
         let residuals = count(&|end| end.residual.is_some() && end.is_rectified);
         let alone = count(&|end| end.residual.is_none() && !end.is_rectified);
         assert!(residuals > 0 && alone > 0, "{convolutions:?}");

@@ -86,7 +86,7 @@ pub(super) fn computed(element: ElementType) -> &'static str {
     if is_real(element) == Ok(true) { "real" } else { "integer" }
 }
 
-/// A value that wraps as its own type does, where it is computed in a wider one.
+/// Returns a value that wraps as its own type does, if it is computed in a wider one.
 pub(super) fn wrapped(element: ElementType, value: &str) -> String {
     narrow(element).map_or_else(|| value.to_owned(), |narrow| format!("({narrow})({value})"))
 }

@@ -11,7 +11,7 @@ pub struct BufferId(pub(crate) usize);
 /// Elements of a buffer as a tensor: in other shapes and orders without a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
-    /// The buffer.
+    /// Buffer with the elements.
     pub buffer: BufferId,
     /// Type of the elements.
     pub element: ElementType,
@@ -30,7 +30,7 @@ impl View {
         Self { buffer, element, shape: shape.to_vec(), offset: 0, strides: strides(shape) }
     }
 
-    /// Whether the elements lie row by row, without gaps.
+    /// Returns whether the elements lie row by row, without gaps.
     #[must_use]
     pub fn is_contiguous(&self) -> bool {
         let expected = strides(&self.shape);
@@ -92,7 +92,7 @@ impl View {
         Some(merged)
     }
 
-    /// The same elements with a dimension as two, of which the second has this extent.
+    /// Returns the same elements with a dimension split in two; the second has this extent.
     ///
     /// # Panics
     /// If the extent of the dimension is not a multiple of it.

@@ -4,10 +4,10 @@ use std::{fmt, ops::RangeInclusive, path::PathBuf};
 
 use proctor_onnx_file::{OnnxFileError, TensorError};
 
-/// Why a file cannot become a graph. Every message names the file.
+/// Reason why a file cannot become a graph. Every message names the file.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file, or what it refers to, is missing, damaged or not ONNX.
+    /// The file, or a file that it refers to, is missing, damaged or not ONNX.
     #[error(transparent)]
     File(#[from] OnnxFileError),
     /// The file is made of other versions of ONNX's operators.

@@ -1,4 +1,4 @@
-//! Computation of all that follows from constants alone.
+//! Computes everything that follows from constants alone.
 //!
 //! Small results are known at once, since shapes may depend on them. Larger ones wait until it is known that something
 //! reads them and that nothing is refused. They are then computed once for all batch sizes that come to the same.
@@ -14,17 +14,17 @@ use crate::{
     tensor::{Array, Tensor, element_count},
 };
 
-/// Most elements, of operands and results together, that are computed with while shapes are found.
+/// Maximum number of elements, of operands and results together, for computation while shapes are found.
 const CHEAP_COUNT_MAX: usize = 1 << 16;
 
-/// Most elements of a result that is computed when a model is loaded; a larger one is left to the device.
+/// Maximum number of elements of a result that is computed when a model is loaded; a larger one is left to the device.
 const COUNT_MAX: usize = 1 << 27;
 
-/// Most elements and multiplications of what is computed while shapes are found.
+/// Maximum number of elements and multiplications of a computation while shapes are found.
 const CHEAP_WORK_MAX: usize = 1 << 20;
 
-/// Work on all large results of a file that is always done, in elements and multiplications, and that for each element
-/// of its constants: models put theirs in order a few times. What comes after it is left to the device.
+/// Amount of work on all large results of a file that is always done, in elements and multiplications, and the amount
+/// for each element of its constants: models put theirs in order a few times. Further work is left to the device.
 const WORK: (usize, usize) = (1 << 28, 16);
 
 /// Type and shape of a result.
@@ -144,8 +144,8 @@ pub(super) fn operands(graph: &Graph, inputs: &[Option<ValueId>]) -> Option<Vec<
     inputs.iter().map(tensor).collect()
 }
 
-/// Whether an operator of known operands is computed as soon as it is met. Quantised weights are not: products take
-/// them as they are.
+/// Returns whether an operator of known operands is computed as soon as it is met. Quantised weights are not:
+/// products take them directly.
 pub(super) fn is_cheap(op: &Op, operands: &[Option<Tensor>], results: &[Kind]) -> bool {
     if let (Op::DequantizeLinear { .. }, [(_, shape)]) = (op, results)
         && shape.len() > 1

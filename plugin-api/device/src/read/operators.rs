@@ -34,7 +34,7 @@ pub(super) fn rule(text: &NodeText<'_>) -> Words<Rule> {
     Ok(rule)
 }
 
-/// The most inputs of an operator, and its rule.
+/// Returns the maximum number of inputs of an operator, and its rule.
 fn operator(name: &str, text: &NodeText<'_>) -> Words<(usize, Rule)> {
     let opset = text.opset;
     Ok(match name {

@@ -9,7 +9,7 @@ use crate::{
     tensor::{Tensor, is_countable, is_real},
 };
 
-/// A result, or in words why there is none.
+/// Result, or the reason in words why there is none.
 pub(super) type Words<T> = Result<T, String>;
 
 /// A node whose attributes were read: adds its operators to a graph, and gives its results.
@@ -38,7 +38,7 @@ impl<'a> Scope<'a> {
         Self { graph, label, inputs }
     }
 
-    /// Number of operands that are listed, those that are left out among them.
+    /// Returns the number of listed operands, including ones that are left out.
     pub fn input_count(&self) -> usize {
         self.inputs.len()
     }

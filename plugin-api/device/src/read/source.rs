@@ -58,16 +58,16 @@ impl Source {
     /// Reads a file, with its weights.
     ///
     /// # Errors
-    /// A [`ReadError`] that names the file and all nodes that are not supported whatever the shapes are.
+    /// A [`ReadError`] that names the file and all nodes that are not supported for any shapes.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let (file, model) = OnnxFile::open_model(path)?;
         Self::new(file, model)
     }
 
-    /// As [`open`](Self::open), from the bytes of the file at `path`; external data are looked for beside it.
+    /// Works as [`open`](Self::open), from the bytes of the file at `path`; external data are searched next to it.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Same as [`open`](Self::open).
     pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, ReadError> {
         let (file, model) = OnnxFile::model_from_bytes(path, bytes)?;
         Self::new(file, model)
@@ -114,9 +114,9 @@ impl Source {
 
     /// The graph for inputs of these shapes, in the order of the file's signature.
     ///
-    /// A tensor of the file is the same memory in every graph, and so is a large one that was computed of such tensors
-    /// alone. Results and constants that nothing reads are left out; inputs and outputs are always there. Products of
-    /// dequantised 8-bit integers are products of the integers.
+    /// A tensor of the file is the same memory in every graph, and so is a large one that was computed of
+    /// such tensors alone. Unread results and constants are left out; inputs and outputs are always there.
+    /// Products of dequantised 8-bit integers are products of the integers.
     ///
     /// # Errors
     /// A [`ReadError`] that names the file, and the inputs that do not take these shapes or all nodes that are refused.
@@ -213,7 +213,7 @@ impl Source {
         }
     }
 
-    /// Knowledge of this name, if there is any. A constant becomes a value of the graph where it is first read.
+    /// Returns the knowledge of this name, if any. A constant becomes a value when it is first read.
     fn find<'a>(
         &'a self,
         graph: &mut Graph,
@@ -247,7 +247,7 @@ impl fmt::Debug for Source {
     }
 }
 
-/// Reads all nodes by their attributes, so that all that is not supported is known at once.
+/// Reads all nodes by their attributes, so that everything unsupported is known at once.
 fn read_nodes(path: &Path, nodes: &[NodeProto], opset: i64) -> Result<Vec<SourceNode>, ReadError> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut read = Vec::with_capacity(nodes.len());

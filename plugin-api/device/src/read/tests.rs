@@ -29,7 +29,7 @@ enum Given<'a> {
     Reals(&'a [usize], &'a [f32]),
     /// A constant of zeros, of this type and shape.
     Zeros(ElementType, &'a [usize]),
-    /// Nothing: it is left out.
+    /// Omitted operand.
     Absent,
 }
 
@@ -51,7 +51,7 @@ fn read_node(
     read_edited(opset, operator, inputs, result_count, attributes, |_| ())
 }
 
-/// As [`read_node`], with a change of the node that the builder of graphs cannot make.
+/// Does the same as [`read_node`], with a change of the node that the builder of graphs cannot make.
 fn read_edited(
     opset: i64,
     operator: &str,
@@ -110,12 +110,12 @@ fn shape(graph: &Graph) -> Vec<usize> {
     all[0].1.clone()
 }
 
-/// The operators.
+/// Returns the operators of a graph.
 fn ops(graph: &Graph) -> Vec<&Op> {
     graph.nodes().iter().map(|node| &node.op).collect()
 }
 
-/// The only operator.
+/// Returns the only operator of a graph.
 fn op(graph: &Graph) -> &Op {
     let all = ops(graph);
     assert_eq!(all.len(), 1, "{all:?}");

@@ -4,7 +4,7 @@ use proctor_plugin_api::PluginError;
 
 /// A device that can be chosen by name.
 pub trait Named {
-    /// Its name.
+    /// Returns its name.
     fn name(&self) -> &str;
 
     /// Its UUID, its platform, or the like.
@@ -21,8 +21,8 @@ pub struct NoSuchDevice {
     pub there: String,
 }
 
-/// The device of this number, or those with this in their name or at the beginning of a word of their other name; all
-/// of them if nothing is asked for.
+/// Returns the device of this number, or the devices with this in their name or at the beginning of a word of
+/// their other name; all of them if `wanted` is empty.
 ///
 /// # Errors
 /// [`NoSuchDevice`].
@@ -53,7 +53,7 @@ pub fn chosen<D: Named>(mut all: Vec<D>, wanted: &str) -> Result<Vec<D>, NoSuchD
 /// The device at this position in a plugin's list.
 ///
 /// # Errors
-/// [`PluginError::invalid_argument`] if there is none.
+/// [`PluginError::invalid_argument`] if there is no such device.
 pub fn at_position<D>(devices: &[D], index: u32) -> Result<&D, PluginError> {
     let device = usize::try_from(index).ok().and_then(|index| devices.get(index));
     device.ok_or_else(|| PluginError::invalid_argument(format!("there is no device {index}")))

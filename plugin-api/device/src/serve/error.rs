@@ -1,4 +1,4 @@
-//! Why a model cannot be run.
+//! Reasons why a model cannot be run.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,13 @@ use crate::{
     read::error::ReadError,
 };
 
-/// Why a model cannot be run.
+/// Reason why a model cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// It is not what was asked for.
+    /// It does not match the request.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The file, or what it refers to, is missing, damaged, not ONNX or not supported.
+    /// The file, or a file that it refers to, is missing, damaged, not ONNX or not supported.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// No kernel computes a node.
@@ -24,7 +24,7 @@ pub enum LoadError {
     Plan {
         /// The file.
         path: PathBuf,
-        /// Samples of a batch.
+        /// Number of samples of a batch.
         batch_size: usize,
         /// The node, and the reason.
         what: String,
@@ -34,7 +34,7 @@ pub enum LoadError {
     Device {
         /// The file.
         path: PathBuf,
-        /// Samples of a batch.
+        /// Number of samples of a batch.
         batch_size: usize,
         /// The failure.
         source: DeviceError,

@@ -9,7 +9,7 @@ use proctor_vocabulary::ElementType;
 use super::error::LoadError;
 use crate::{driver::DeviceError, graph::Graph, passes, program::Program, read::source::Source};
 
-/// A file that was read and fits what was asked for.
+/// A file that was read and fits the request.
 pub(super) struct ModelFile {
     source: Source,
     pub fit: Fit,
@@ -36,7 +36,7 @@ impl ModelFile {
         Ok(Self { source, fit, narrowed, batch_sizes })
     }
 
-    /// The program for batches of one size, as `plan` makes it of the graph, with the outputs that the benchmark wants.
+    /// Returns the program for one batch size, as `plan` makes it, with the outputs that the benchmark wants.
     pub fn program(
         &self,
         batch_size: usize,
@@ -61,7 +61,7 @@ impl ModelFile {
         &self.source.file().path
     }
 
-    /// Makes the outputs of a graph those that the benchmark wants.
+    /// Changes the outputs of a graph to the ones that the benchmark wants.
     fn choose_outputs(&self, graph: &mut Graph, batch_size: usize) -> Result<(), String> {
         graph.outputs = self.fit.outputs.iter().map(|port| graph.outputs[port.value]).collect();
         for (port, id) in self.fit.outputs.iter().zip(&graph.outputs) {

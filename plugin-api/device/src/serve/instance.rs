@@ -1,4 +1,4 @@
-//! Where batches are executed: one after the other, or several at the same time.
+//! Executes batches: one after the other, or several at the same time.
 
 use std::{sync::Arc, thread::JoinHandle};
 
@@ -51,7 +51,7 @@ impl<D: Driver> Instance for DeviceInstance<D> {
 
 /// A thread for each lane, which takes the next batch when it has done one.
 struct Flights {
-    /// Until the end.
+    /// Sender of batches to the threads, until the end.
     sender: Option<Sender<SubmittedBatch>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -78,7 +78,7 @@ impl Drop for Flights {
     fn drop(&mut self) {
         self.sender = None;
         for thread in self.threads.drain(..) {
-            // A panic in a thread was shown by then.
+            // A panic in a thread has been shown already.
             let _ = thread.join();
         }
     }

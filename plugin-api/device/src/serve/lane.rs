@@ -79,7 +79,7 @@ impl<D: Driver> Lane<D> {
         Ok(())
     }
 
-    /// Runs every plan once, with whatever is in its memory.
+    /// Runs every plan once, with arbitrary memory contents.
     pub fn warm_up(&self) -> Result<(), DeviceError> {
         self.slots.iter().try_for_each(|slot| slot.session.launch(&self.driver))?;
         self.driver.finish()
@@ -114,7 +114,7 @@ impl<D: Driver> Queue<'_, D> {
 
 impl<D: Driver> Drop for Queue<'_, D> {
     fn drop(&mut self) {
-        // The error that led here is the one to tell.
+        // The error that led here is the one to report.
         let _ = self.0.finish();
     }
 }

@@ -12,7 +12,7 @@ use crate::{
 /// A model on a device, without the memory of a batch.
 pub(super) struct Loaded<D: Driver> {
     pub host: Host,
-    /// How samples and the model's tensors correspond.
+    /// Correspondence between samples and the model's tensors.
     pub fit: Fit,
     /// Tiles and groups of the plans.
     pub tuning: Tuning,

@@ -9,7 +9,7 @@ use crate::driver::Driver;
 
 /// Memory of the driver for samples of a model.
 pub(super) struct SampleMemory<D: Driver> {
-    /// By address.
+    /// Memory by address.
     ranges: Mutex<BTreeMap<usize, D::HostMemory>>,
     driver: D,
 }

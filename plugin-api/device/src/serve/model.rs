@@ -33,13 +33,13 @@ pub struct OpenedDevice<D> {
     pub driver: D,
     /// Tiles and groups of its kernels.
     pub tuning: Tuning,
-    /// Names and versions of the device and of what compiles for it, on which the best tile depends; `None` to
-    /// take that of `tuning`.
+    /// Names and versions of the device and its compiler, on which the best tile depends; `None` to take the
+    /// tile of `tuning`.
     pub calibrated_as: Option<String>,
 }
 
-/// Reads the model that is asked for, plans it and brings it onto the devices that its instances are placed on, each of
-/// which `open` opens by its position in the plugin's list. An instance has up to `in_flight_max` batches in flight.
+/// Reads the requested model, plans it and brings it onto the devices of its instances, which `open` opens by
+/// their positions in the plugin's list. An instance has up to `in_flight_max` batches in flight.
 ///
 /// # Errors
 /// [`LoadError`], or what `open` says.

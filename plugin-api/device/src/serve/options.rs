@@ -8,9 +8,9 @@ pub const PRECISIONS: [&str; 4] = ["f32", "f16", "bf16", "int8"];
 /// Settings of models on devices.
 #[derive(Debug, Clone, Copy)]
 pub struct DeviceOptions {
-    /// Batches that an instance has in flight.
+    /// Number of batches that an instance has in flight.
     pub in_flight_max: usize,
-    /// Whether tiles of products are tried.
+    /// True if tiles of products are tried.
     pub calibrates: bool,
 }
 

@@ -28,7 +28,7 @@ fn results(parameters: Recurrent, inputs: &[Option<Array>]) -> Result<Vec<Vec<f6
     Ok(results.iter().map(|result| result.reals().unwrap().to_vec()).collect())
 }
 
-/// The number whose sigmoid is 3 / 4; that of its negative is 1 / 4.
+/// Returns the number whose sigmoid is 3 / 4; the sigmoid of its negative is 1 / 4.
 fn three_quarters() -> f64 {
     3.0_f64.ln()
 }

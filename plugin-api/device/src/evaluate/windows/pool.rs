@@ -65,7 +65,7 @@ pub(in crate::evaluate) fn pool(
     Ok(form.array(values))
 }
 
-/// Offsets of the elements under each window, of those that exist.
+/// Returns the offsets of the existing elements under each window.
 fn windows(axes: [Axis; 3]) -> Vec<Vec<usize>> {
     let spans = axes.map(Axis::of_windows);
     let places = |axis: usize, span: &Span| {
@@ -89,7 +89,7 @@ fn windows(axes: [Axis; 3]) -> Vec<Vec<usize>> {
     windows
 }
 
-/// Number of elements of each window, those of pads included, but none beyond them.
+/// Returns the number of elements of each window, including pads but nothing beyond them.
 fn padded_counts(axes: [Axis; 3], pads_end: &[usize]) -> Vec<f64> {
     let counts = |at: usize| -> Vec<f64> {
         let axis = axes[at];

@@ -48,7 +48,7 @@ fn graph(scores: impl Fn(&mut Writer, ValueId, ValueId) -> ValueId) -> Writer {
     writer
 }
 
-/// The operators after the pass; outputs have to be those before it.
+/// Returns the operators after the pass; outputs have to match the ones before it.
 fn fused(Writer(mut graph): Writer) -> Vec<Op> {
     let inputs: Vec<Array> = graph.inputs.iter().map(|id| numbers(graph.value(*id))).collect();
     let before = evaluate::run(&graph, &inputs).unwrap();
@@ -63,7 +63,7 @@ fn fused(Writer(mut graph): Writer) -> Vec<Op> {
     graph.nodes.into_iter().map(|node| node.op).collect()
 }
 
-/// Numbers that differ from those beside them; of truth values every other one is true.
+/// Returns numbers that differ from their neighbours; of truth values every other one is true.
 fn numbers(value: &Value) -> Array {
     let places = 0..value.shape.iter().product::<usize>() as i64;
     if value.element == Bool {
@@ -128,7 +128,7 @@ fn a_mask_is_added_or_takes_the_place_of_scores() {
             assert_eq!(is_whole(&fused(choice), 1.0), fits);
         }
     }
-    // Scores that are broadcast to a mask are fewer than those of the softmax.
+    // Scores that are broadcast to a mask are fewer than the softmax's.
     let wide = graph(|writer, q, k| {
         let q = writer.node(Op::Slice { starts: vec![0; 3], steps: vec![1; 3] }, &[q], &[2, 1, 4]);
         let (products, mask) = (writer.node(Op::MatMul, &[q, k], &[2, 1, 5]), writer.input(&[3, 5]));

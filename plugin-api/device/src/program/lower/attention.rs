@@ -22,7 +22,7 @@ use crate::{
     tensor::{broadcast, transposed_order},
 };
 
-/// Most bytes of a group's own memory that the kernel takes: the least that devices of OpenCL 1.2 have.
+/// Maximum size of a group's own memory that the kernel takes, in bytes: the minimum that devices of OpenCL 1.2 have.
 const SHARED_BYTES_MAX: usize = 32 << 10;
 
 /// The same of an item that is a group alone, which has them on its stack.
@@ -60,7 +60,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The tiles of a call that computes it all; `None` where one cannot, or would take longer.
+    /// Returns the tiles of a call that computes it all; `None` if one cannot, or would take longer.
     fn tiles(&self, attention: &Attention, result: &[usize]) -> Option<Tiles> {
         let Attention { q, k, v, scores, .. } = attention;
         let [.., m, n] = scores[..] else { return None };
@@ -76,7 +76,7 @@ impl Lowering<'_> {
             return None;
         }
         let width = self.tuning.width;
-        // Most of a vector would be rows that there are not.
+        // Most of a vector would be rows that do not exist.
         if 2 * m < width {
             return None;
         }
@@ -184,7 +184,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A mask whose rows are all the same, or neighbours in memory, with its strides as one of this shape.
+    /// Returns a mask whose rows are all the same, or neighbours in memory, with its strides in this shape.
     fn turned_mask(&mut self, id: ValueId, wide: &[usize]) -> Result<(View, [isize; 4]), String> {
         let view = self.stored(id)?;
         let strides = |view: &View| StackLayout::Stack.strides(&view.broadcast(wide));
@@ -203,7 +203,7 @@ impl Lowering<'_> {
         Ok((turned, found))
     }
 
-    /// As a product, a softmax and a product.
+    /// Adds attention as a product, a softmax and a product.
     fn attention_in_parts(&mut self, node: &Node, attention: Attention) -> Result<(), String> {
         let Attention { mut q, k, v, mask, mut scale, scores: shape } = attention;
         if q.element != ElementType::F32 && scale.abs() < 1.0 {

@@ -24,10 +24,10 @@ use crate::{
     tensor::Tensor,
 };
 
-/// Most products of two numbers of -255..255 that a sum in f32 holds exactly, as in `gemm.c`.
+/// Maximum number of products of two numbers of -255..255 that a sum in f32 holds exactly, as in `gemm.c`.
 const EXACT_SUMMANDS: usize = 256;
 
-/// Most elements of a row of an image that an item of a depthwise convolution holds: beyond it compilers take minutes.
+/// Maximum number of image row elements in an item of a depthwise convolution: beyond it compilers take minutes.
 const WINDOW_MAX: usize = 128;
 
 impl Lowering<'_> {
@@ -194,7 +194,7 @@ impl Lowering<'_> {
         Ok(Matrix { view: to, panel, row: 0, inner, matrix, outer, is_packed: !is_plain })
     }
 
-    /// Filters as a matrix for each group: as panels of rows where they are constant, and not for a library.
+    /// Returns the filters as a matrix for each group: as panels of rows if they are constant, and not for a library.
     fn packed_filters(&mut self, weights: &View, groups: usize, k: usize) -> Result<Matrix, String> {
         let of_group = weights.shape[0] / groups;
         let rows = self.rows_of(of_group);

@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// Most operands of an expression. Each takes a register or two of every item.
+/// Maximum number of operands of an expression. Each takes a register or two of every item.
 const OPERANDS_MAX: usize = 8;
 
 /// Elements that are still to be computed.
@@ -66,7 +66,7 @@ impl Pending {
         Ok(Self { label, product: Some(product), expression, operands, shape })
     }
 
-    /// Takes over another operand, or finds it where it is, and returns its number.
+    /// Takes over another operand, or finds it if it is there, and returns its number.
     fn operand(&mut self, operand: OperandSource) -> usize {
         self.operands.iter().position(|known| *known == operand).unwrap_or_else(|| {
             self.operands.push(operand);
@@ -152,9 +152,9 @@ impl Lowering<'_> {
         to.expression.add(Term::Operand(number, element))
     }
 
-    /// Has elements computed into a place.
+    /// Adds the call that computes elements into a place.
     pub(super) fn emit(&mut self, mut pending: Pending, to: &View) -> Result<(), String> {
-        // Under its own name, and not that of the node that wants it.
+        // Under its own name, not the name of the node that wants it.
         let label = pending.label.take().unwrap_or_else(|| self.label.clone());
         let wanted_by = mem::replace(&mut self.label, label);
         let emitted = self.emit_here(pending, to);

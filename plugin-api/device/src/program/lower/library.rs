@@ -15,7 +15,7 @@ use crate::program::{
     view::{BufferId, View},
 };
 
-/// End of a product: what a library adds to it and makes of the sum.
+/// End of a product: the library's additions to the sum and its function.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Epilogue {
     /// Buffer and offset of n neighbouring elements that are added to each row.
@@ -24,8 +24,8 @@ pub(super) struct Epilogue {
 }
 
 impl Epilogue {
-    /// The end of a product with n columns whose elements this expression ends, for elements of this type; `None` if a
-    /// library has none such.
+    /// Returns the end of a product with n columns whose elements this expression ends, for elements of this
+    /// type; `None` if a library has no such end.
     pub(super) fn of(
         expression: &Expression,
         operands: &[OperandSource],
@@ -88,7 +88,7 @@ pub(super) fn product_call(
     (!extents.contains(&0)).then_some(ProductCall { product, buffers })
 }
 
-/// End of a convolution, and the buffers of what is added.
+/// End of a convolution, and the buffers of the addends.
 #[derive(Debug, Clone, PartialEq)]
 struct End {
     end: Option<ConvolutionEnd>,
@@ -96,10 +96,10 @@ struct End {
 }
 
 impl End {
-    /// None.
+    /// End that does nothing.
     const NONE: Self = Self { end: None, buffers: Vec::new() };
 
-    /// The end of a convolution whose elements this expression ends; `None` if a library has none such.
+    /// Returns the end of a convolution whose elements this expression ends; `None` if a library has no such end.
     fn of(expression: &Expression, operands: &[OperandSource], to: &View) -> Option<Self> {
         let Sum { operands: added, activation } = expression.sum(to.element)?;
         let mut stored = stored_beside_product(&added, operands)?;
@@ -180,8 +180,8 @@ impl Windows {
 }
 
 impl Lowering<'_> {
-    /// Adds the calls of a convolution, whose elements this expression ends: one of the device's library if that takes
-    /// it, with the end or without, else those of the kernels.
+    /// Adds the calls of a convolution whose elements this expression ends: a call of the device's library if
+    /// that takes it, with or without the end, else calls of the kernels.
     pub(super) fn emit_convolution(
         &mut self,
         windows: Windows,
@@ -198,7 +198,7 @@ impl Lowering<'_> {
             self.convolution_call(&windows, convolution, &end.buffers, to);
             return Ok(());
         }
-        // Alone, and what ends it after that: where the result goes, if that will do, or into a place of its own.
+        // Alone, and its end after that: into the result's place, if possible, or into a place of its own.
         let element = windows.images.element;
         let place = Some(to).filter(|to| is_place && to.element == element);
         if end != Some(End::NONE)

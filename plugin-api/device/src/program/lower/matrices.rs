@@ -30,13 +30,13 @@ impl Product {
     }
 }
 
-/// Way in which a [`Product`] is computed.
+/// Method to compute a [`Product`].
 #[derive(Debug, Clone)]
 pub(super) enum ProductKind {
-    /// Of two matrices.
+    /// Product of two matrices.
     Matrices { a: Matrix, b: Matrix },
-    /// As a convolution of each channel, compiled with these constants, by these arguments after the buffers, with an
-    /// item for each of `runs` of neighbours.
+    /// Convolution of each channel, compiled with these constants, by these arguments after the buffers, with
+    /// an item for each of `runs` of neighbours.
     Depthwise {
         images: View,
         filters: View,
@@ -44,7 +44,7 @@ pub(super) enum ProductKind {
         arguments: Vec<Argument>,
         runs: usize,
     },
-    /// As a convolution by the device's library, or by whichever of the other ways it has.
+    /// Convolution by the device's library, or by any of the other ways it has.
     Windows(Box<Windows>),
 }
 
@@ -73,11 +73,11 @@ pub(super) struct Matrix {
     pub matrix: isize,
     /// From a matrix to the next of the outer level.
     pub outer: isize,
-    /// Whether panels lie one after the other, filled up.
+    /// True if panels lie one after the other, filled up.
     pub is_packed: bool,
 }
 
-/// Correspondence of the dimensions of a result and those of a stack of matrices.
+/// Correspondence between the dimensions of a result and of a stack of matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StackLayout {
     /// The last two are rows and columns, the one before them is the inner level of the stack, all others the outer.
@@ -91,8 +91,8 @@ pub(super) enum StackLayout {
 }
 
 impl StackLayout {
-    /// Strides of the outer level, the inner level, rows and columns of a view of the shape of the result; `None` if
-    /// there is no one stride for one of them.
+    /// Returns the strides of the outer level, the inner level, rows and columns of a view of the shape of
+    /// the result; `None` if one of them has no single stride.
     pub(super) fn strides(self, view: &View) -> Option<[isize; 4]> {
         let divided = match self {
             Self::Stack => {

@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Lowering<'_> {
-    /// Another view of the same elements; where there is none, of a copy.
+    /// Makes another view of the same elements; if that is impossible, of a copy.
     pub(super) fn moved(&mut self, node: &Node) -> Result<(), String> {
         let from = self.stored(Self::input(node, 0))?;
         let mut begin = 0;

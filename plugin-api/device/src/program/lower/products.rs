@@ -138,7 +138,7 @@ impl Lowering<'_> {
         Ok(Some([zero_point(2)?, zero_point(3)?]))
     }
 
-    /// A factor that fits: as it lies, as a copy, or as a copy of all that it is broadcast to.
+    /// Returns a factor that fits: as it lies, as a copy, or as a copy broadcast to its full shape.
     pub(super) fn readable(
         &mut self,
         view: View,
@@ -203,7 +203,7 @@ impl Lowering<'_> {
         self.constant(&Tensor { element: tensor.element, shape: shape.to_vec(), bytes: bytes.into() })
     }
 
-    /// Has the elements of a product, which are stored without their end, ended by this expression.
+    /// Ends the elements of a product, which are stored without their end, by this expression.
     pub(super) fn emit_end(
         &mut self,
         product: &View,
@@ -248,7 +248,7 @@ impl Lowering<'_> {
         };
         let fits = |_: &[isize; 4]| !is_for_library || epilogue.is_some();
         let Some([_, matrix_stride, row_stride, _]) = target_strides.filter(fits) else {
-            // Without an end first: where the result goes, if that will do, or into a place of its own.
+            // Without an end first: into the result's place, if possible, or into a place of its own.
             let computed = product.element();
             let element = if is_for_library { product.kind.elements()[0] } else { computed };
             let own = match target_strides.filter(|_| is_for_library && to.element == element) {
@@ -287,7 +287,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The end of a product as its kernel takes it, with what has to be copied for that.
+    /// Returns the end of a product as its kernel takes it, with the necessary copies.
     fn product_end(
         &mut self,
         product: &Product,
@@ -337,8 +337,8 @@ impl Lowering<'_> {
         Ok(ProductEnd { preamble, define, arguments })
     }
 
-    /// Adds the call of a product of two matrices, with its description for a library that is to take it. The strides
-    /// of the result are those from matrix to matrix and from row to row.
+    /// Adds the call of a product of two matrices, with its description for a library that is to take it. The
+    /// strides of the result go from matrix to matrix and from row to row.
     fn emit_matrices(
         &mut self,
         product: &Product,

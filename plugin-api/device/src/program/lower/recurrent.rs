@@ -23,24 +23,24 @@ const SHARED_BYTES: usize = 32 << 10;
 /// States that a group shares for each unit: h before and after a step, and c or h times the reset gate.
 const STATES: usize = 3;
 
-/// Biases of a unit: of each gate, and for a GRU that of the recurrent weights of gate h.
+/// Number of biases of a unit: one of each gate, and for a GRU the recurrent weights' bias of gate h.
 const BIASES: usize = 4;
 
 /// Division of the hidden units of a layer among the items of a group.
 struct Tiling {
-    /// Numbers of a vector.
+    /// Number of elements of a vector.
     width: usize,
-    /// Items of a group, each with a vector of every panel.
+    /// Number of items of a group, each with a vector of every panel.
     lanes: usize,
-    /// Panels, the last of which may be cut off.
+    /// Panels; the last one may be cut off.
     panels: usize,
-    /// Sequences of a group.
+    /// Number of sequences of a group.
     samples: usize,
-    /// Whether a group takes one panel and one step, not all.
+    /// True if a group takes one panel and one step, not all.
     is_by_step: bool,
 }
 
-/// A layer that is to be called.
+/// A layer to be called.
 struct Layer {
     recurrent: Recurrent,
     gates: usize,
@@ -74,8 +74,8 @@ impl Tiling {
 }
 
 impl Lowering<'_> {
-    /// A layer of LSTM or GRU, with the operands X, W, R, and where they are B, sequence lengths, initial h, initial c
-    /// and P.
+    /// Adds a layer of LSTM or GRU, with the operands X, W, R, and if present B, sequence lengths, initial h,
+    /// initial c and P.
     pub(super) fn recurrent(&mut self, node: &Node, recurrent: Recurrent) -> Result<(), String> {
         let Recurrent { cell, hidden, direction, .. } = recurrent;
         let x = self.of_element(Self::input(node, 0), ElementType::F32)?;
@@ -145,7 +145,7 @@ impl Lowering<'_> {
             return self.steps_call(layer, 0..steps, &first, &last);
         }
         let shape = [layer.directions, batch, recurrent.hidden];
-        // Two for h in turn, since all groups read all of it; one for c, of which each group reads its own part alone.
+        // Two for h in turn, since all groups read all of it; one for c, since each group reads only its own part.
         let h = [self.scratch(ElementType::F32, &shape)?, self.scratch(ElementType::F32, &shape)?];
         let c = match recurrent.cell {
             Cell::Lstm => Some(self.scratch(ElementType::F32, &shape)?),
@@ -196,7 +196,7 @@ impl Lowering<'_> {
             ],
             preamble: String::new(),
         };
-        // The products stand for tensors that are left out: the kernel does not touch those.
+        // The products stand in for omitted tensors: the kernel does not touch these.
         let place = |view: &Option<View>| view.as_ref().map_or(layer.from_x, |view| view.buffer);
         let begin = |view: &Option<View>| long(view.as_ref().map_or(0, |view| view.offset));
         let views = [peepholes, lengths, first_h, first_c, y, last_h, last_c].map(place);
@@ -220,7 +220,7 @@ impl Lowering<'_> {
         let Recurrent { cell, hidden, .. } = *recurrent;
         let width = self.tuning.recurrent_width;
         let bytes = cell.gate_count() * hidden * hidden * size_of::<f32>();
-        // Where the reset comes before the product, items need results of others within a step.
+        // If the reset comes before the product, items need results of others within a step.
         let is_by_step = bytes >= self.tuning.recurrent_step_bytes
             && cell != (Cell::Gru { resets_after: false })
             && steps > 1;
@@ -232,7 +232,7 @@ impl Lowering<'_> {
         if most == 0 {
             return Err(format!("recurrent layers of {hidden} hidden units are not supported"));
         }
-        // Groups of as few sequences as there may be without one group more.
+        // Groups of as few sequences as possible without one more group.
         let samples = batch.div_ceil(batch.div_ceil(most).max(1)).max(1);
         let tiling = Tiling { width, lanes, panels, samples, is_by_step };
         // Vectors of the last units reach beyond the end of buffers.
@@ -308,7 +308,7 @@ impl Lowering<'_> {
         Ok(self.constant(&Tensor { element: ElementType::F32, shape, bytes: bytes.into() })?.buffer)
     }
 
-    /// Biases of W and R added up, but for that of gate h where a reset comes between them; zeros where there are none.
+    /// Returns the sums of the biases of W and R, except for gate h with a reset in between; zeros if none.
     fn added_biases(
         &mut self,
         bias: Option<&Tensor>,

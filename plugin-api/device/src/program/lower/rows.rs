@@ -23,7 +23,7 @@ struct Rows {
     inner: usize,
 }
 
-/// A kernel of which each group takes a row, with its parameters.
+/// A kernel whose groups take a row each, with its parameters.
 enum RowFunction {
     /// The sum or the greatest value, times a factor.
     Reduce {
@@ -63,7 +63,7 @@ impl Lowering<'_> {
     pub(super) fn reduce(&mut self, node: &Node, reduce: &Reduce) -> Result<(), String> {
         let result = Self::result(node);
         let view = self.stored(Self::input(node, 0))?;
-        // Dimensions that go come after those that stay, if they are no neighbours.
+        // Removed dimensions come after remaining ones, unless they are adjacent.
         let are_neighbours = reduce.axes.windows(2).all(|pair| pair[0] + 1 == pair[1]);
         let (view, from) = if are_neighbours || reduce.axes.is_empty() {
             (view, reduce.axes.first().copied().unwrap_or(0))
@@ -120,7 +120,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Adds the call of a kernel of which each group takes a row, and returns its result, of this shape.
+    /// Adds the call of a kernel whose groups take a row each, and returns its result, of this shape.
     fn rows_call(&mut self, rows: &Rows, function: &RowFunction, shape: &[usize]) -> Result<View, String> {
         let to = self.scratch(rows.view.element, shape)?;
         let buffer = Argument::Buffer(to.buffer);

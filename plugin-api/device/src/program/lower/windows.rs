@@ -16,7 +16,7 @@ pub(super) struct Windows {
     pub images: View,
     pub filters: View,
     pub conv: Conv,
-    /// Of the result.
+    /// Shape of the result.
     pub shape: Vec<usize>,
     /// Of filters and of images, of a convolution of integers.
     pub zero_points: Option<[i64; 2]>,

@@ -11,7 +11,7 @@ use crate::{
     tensor::{Array, Tensor, Values, element_count, is_real},
 };
 
-/// Most elements of a range: it is made when the model is loaded.
+/// Maximum number of elements of a range: it is made when the model is loaded.
 const RANGE_COUNT_MAX: usize = 1 << 24;
 
 pub(super) fn shape(text: &NodeText<'_>) -> Words<Rule> {

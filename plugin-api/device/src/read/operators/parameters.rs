@@ -9,7 +9,7 @@ use crate::read::scope::Words;
 /// A node as it stands in the file.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::read) struct NodeText<'a> {
-    /// The node.
+    /// Node to read.
     pub node: &'a NodeProto,
     /// Version of ONNX's operators.
     pub opset: i64,
@@ -23,7 +23,7 @@ impl<'a> NodeText<'a> {
         Attributes::new(self.node, known)
     }
 
-    /// The attributes of every version, and those of versions from `since` on.
+    /// Returns the attributes of every version, and of versions from `since` on.
     pub fn attributes_since(&self, known: &[&str], since: &[(i64, &str)]) -> Words<Attributes<'a>> {
         let later = since.iter().filter(|(version, _)| self.opset >= *version).map(|(_, name)| *name);
         let known: Vec<&str> = known.iter().copied().chain(later).collect();

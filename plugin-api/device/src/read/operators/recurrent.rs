@@ -10,7 +10,7 @@ use crate::{
     read::scope::{Operand, Rule, Scope, Words},
 };
 
-/// Number of operands of [`Op::Recurrent`], those that are left out among them.
+/// Number of operands of [`Op::Recurrent`], including ones that are left out.
 const INPUT_COUNT: usize = 8;
 
 /// Inputs and outputs whose second dimension is the batch: these steps have another order in files with it in front.
@@ -77,7 +77,7 @@ struct Layer {
     direction: Direction,
     clip: Option<f64>,
     hidden: Option<i64>,
-    /// Whether the batch is the first dimension of X, Y and the states, not the second to last.
+    /// True if the batch is the first dimension of X, Y and the states, not the second to last.
     is_batch_first: bool,
 }
 

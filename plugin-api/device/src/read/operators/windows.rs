@@ -16,15 +16,15 @@ struct Window {
     strides: Option<Vec<usize>>,
     dilations: Option<Vec<usize>>,
     padding: Padding,
-    /// Whether the last window may reach beyond the pads.
+    /// True if the last window may reach beyond the pads.
     is_rounded_up: bool,
 }
 
 #[derive(Debug, Clone)]
 enum Padding {
-    /// The pads before all dimensions, then those after them; none if nothing is said.
+    /// Pads before all dimensions, then the pads after them; `None` if not given.
     Explicit(Option<Vec<usize>>),
-    /// Pads that make the result as long as the image divided by the stride, the odd one after it, or before it.
+    /// Pads for a result as long as the image divided by the stride, the odd one after it, or before it.
     Same { odd_is_before: bool },
 }
 

@@ -1,4 +1,4 @@
-//! The node tests of ONNX: each graph gives, as `evaluate` computes it, the outputs that lie beside its file.
+//! Runs the node tests of ONNX: for each graph, `evaluate` computes the outputs that lie next to its file.
 
 use std::{
     fs,
@@ -57,7 +57,7 @@ fn is_parameter(is_layer: bool, name: &str, array: &Array) -> bool {
 fn model_of(folder: &Path) -> (ModelProto, Vec<Array>) {
     let is_layer = ["lstm", "gru"].iter().any(|cell| folder.display().to_string().contains(cell));
     let mut model = ModelProto::decode(&*fs::read(folder.join("model.onnx")).unwrap()).unwrap();
-    // These operators are what they were in the last version that is read.
+    // These operators have not changed since the last version that is read.
     for import in &mut model.opset_import {
         import.version = import.version.map(|version| version.min(23));
     }

@@ -1,4 +1,4 @@
-//! Operators that change shapes, and those that become constants.
+//! Tests operators that change shapes, and operators that become constants.
 
 use proctor_onnx_file::{
     data_type,
