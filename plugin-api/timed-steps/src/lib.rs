@@ -1,8 +1,8 @@
 //! Steps that a plugin performs inside the measurement, for vendors to link or to replace.
 //!
-//! The rules of MLPerf Inference time what a model needs beyond its tensors, such as the features of a waveform or the
-//! boxes from its raw outputs. The host hands out samples without these steps. A plugin performs them with this crate,
-//! or with its own code that is faster or runs on its device.
+//! The rules of MLPerf Inference time the steps that a model needs beyond its tensors, such as the features
+//! of a waveform or the boxes from its raw outputs. The host hands out samples without these steps. A plugin
+//! performs them with this crate, or with its own code that is faster or runs on its device.
 //!
 //! # Choices
 //! - Nothing here knows the plugin boundary: plain slices in, plain slices out.

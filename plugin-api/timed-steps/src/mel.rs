@@ -23,7 +23,7 @@ const BIN_COUNT: usize = TRANSFORM / 2 + 1;
 const PRE_EMPHASIS: f32 = 0.97;
 /// Frames in a row.
 const STACKED: usize = 3;
-/// Least waveform that has two rows: there is no deviation of one.
+/// Minimum length of a waveform that has two rows: one row has no deviation.
 const LENGTH_MIN: usize = STACKED * HOP + 1;
 /// The bits of the exponent of an f32.
 const EXPONENT: u32 = 0x7f80_0000;
@@ -35,7 +35,7 @@ const LEAST_DEVIATION: f64 = 1e-5;
 pub enum Dither {
     /// The power of noise of the amplitude 1e-5 on each frequency, the same for each call: so does the reference.
     On,
-    /// None.
+    /// No dither.
     Off,
 }
 
@@ -48,21 +48,21 @@ impl Dither {
     }
 }
 
-/// Why there are no features.
+/// Reason why there are no features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MelError {
     /// The waveform has no two rows.
     #[error("a waveform of {length} samples is too short for features: they need {LENGTH_MIN}")]
     TooShort {
-        /// Samples of the waveform.
+        /// Number of samples of the waveform.
         length: usize,
     },
     /// The memory has another size than the features.
     #[error("features take {expected} numbers, but there is room for {got}")]
     Room {
-        /// Numbers of the features.
+        /// Number of values of the features.
         expected: usize,
-        /// Numbers that the memory has room for.
+        /// Number of values that the memory has room for.
         got: usize,
     },
 }
@@ -93,7 +93,7 @@ impl Mel {
     /// Numbers in a row: 80 bands of each of its three frames.
     pub const FEATURE_COUNT: usize = STACKED * BAND_COUNT;
 
-    /// Computes the tables.
+    /// Computes the tables of the transform.
     #[must_use]
     pub fn new(dither: Dither) -> Self {
         Self::by(transform(), dither)
@@ -117,7 +117,7 @@ impl Mel {
         }
     }
 
-    /// Makes room for waveforms of up to `length` samples, so that none of them is the longest so far.
+    /// Allocates memory for waveforms of up to `length` samples, so that none of them is the longest so far.
     pub fn reserve(&mut self, length: usize) {
         self.emphasised.reserve(length.saturating_sub(self.emphasised.len()));
     }
@@ -176,7 +176,7 @@ impl Mel {
     fn transform_pair(&mut self, number: usize, lane: usize) {
         let scales = [self.cut(number, 0), self.cut(number + 1, 1)];
         let factors = scales.map(|scale| if scale > 0.0 { 1.0 / scale } else { 0.0 });
-        // Where the window lies in the transform changes no power.
+        // The position of the window in the transform does not change the power.
         let (inside, outside) = self.spectrum.split_at_mut(WINDOW);
         outside.fill(Complex32::ZERO);
         let [first, second] = &self.frames;
@@ -184,7 +184,7 @@ impl Mel {
             *value = Complex32::new(first * factors[0], second * factors[1]);
         }
         self.transform.process_with_scratch(&mut self.spectrum, &mut self.scratch);
-        // The spectrum of real numbers mirrors itself, conjugated, and that of imaginary ones the other way round.
+        // The spectrum of real numbers mirrors itself, conjugated, the spectrum of imaginary ones the other way round.
         let scales = scales.map(|scale| scale * scale * 0.25);
         let dither = self.dither.power();
         let spectrum = &self.spectrum[..TRANSFORM];
@@ -214,7 +214,7 @@ impl Mel {
                 }
             }
         }
-        // Of the bits of numbers without their sign the greatest are those of the greatest number.
+        // Without signs, the largest bits belong to the largest number.
         let loudest = frame.iter().fold(0, |loudest, value| value.abs().to_bits().max(loudest));
         f32::from_bits(loudest & EXPONENT)
     }
@@ -333,7 +333,7 @@ mod tests {
         frames.into_iter().zip(deviations.into_iter().cycle()).collect()
     }
 
-    /// Fails where a feature is not the one expected. Where all rows are nearly the same, the deviation magnifies the
+    /// Fails if a feature is not the expected one. If all rows are nearly the same, the deviation magnifies the
     /// rounding of the logarithms, so that the tolerance grows with it: 1200 waveforms needed a third of it.
     #[track_caller]
     fn assert_near(got: &[f32], expected: &[(f64, f64)]) {

@@ -1,6 +1,6 @@
 //! Windows that slide over a volume, for 3D-UNet on KiTS19: the model sees a part at a time, and parts overlap.
 //!
-//! [`Windows`] says where the windows begin and cuts them out. [`Accumulator`] adds up what the model says of each, in
+//! [`Windows`] places the windows and cuts them out. [`Accumulator`] adds up the model's scores of each, in
 //! the middle of a window more than at its borders, and names the class of each voxel.
 //!
 //! Source: MLPerf Inference v1.1 to v6.1, the benchmark 3d-unet-kits19.
@@ -21,7 +21,7 @@ pub struct Windows {
     stride: usize,
 }
 
-/// Why no windows slide over a volume.
+/// Reason why no windows slide over a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "windows of {extent} voxels every {stride} do not tile {shape:?}: each extent must be {extent} and a multiple of \
@@ -56,7 +56,7 @@ impl Windows {
         }
     }
 
-    /// Number of windows.
+    /// Returns the number of windows.
     #[must_use]
     pub fn count(&self) -> usize {
         self.counts().iter().product()
@@ -93,7 +93,7 @@ impl Windows {
         self.shape.map(|length| (length - self.extent) / self.stride + 1)
     }
 
-    /// The voxel of the volume at which a row of a window begins.
+    /// Returns the voxel of the volume at which a row of a window begins.
     fn row(&self, start: [usize; 3], row: usize) -> usize {
         let [first, second, third] = self.shape;
         let at = [start[0] + row / self.extent, start[1] + row % self.extent];
@@ -128,7 +128,7 @@ pub fn gaussian_patch(extent: usize) -> Vec<f32> {
 pub struct Accumulator {
     windows: Windows,
     patch: Vec<f32>,
-    /// `[class, voxel]`.
+    /// Sums of scores, `[class, voxel]`.
     sums: Vec<f32>,
     weights: Vec<f32>,
 }
@@ -196,7 +196,7 @@ impl Accumulator {
         }
     }
 
-    /// Forgets all scores and begins with the next volume, in the memory of those before it as far as it reaches.
+    /// Forgets all scores and begins with the next volume, reusing memory of previous ones as far as it reaches.
     pub fn begin(&mut self, windows: Windows) {
         let class_count = self.sums.len() / self.weights.len();
         let voxel_count = windows.shape.iter().product();

@@ -2,16 +2,16 @@
 
 use super::{priors::Prior, select::Corners};
 
-/// How the four outputs of a box move and stretch its prior.
+/// Rules by which the four outputs of a box move and stretch its prior.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coder {
     /// Factor of the offsets of the middle, in sizes of the prior.
     pub middle: f32,
     /// Factor of the logarithms of the sizes.
     pub size: f32,
-    /// Greatest logarithm of a size after the factor.
+    /// Maximum logarithm of a size after the factor.
     pub size_max: f32,
-    /// Whether y comes before x, and height before width, in the outputs.
+    /// True if y comes before x, and height before width, in the outputs.
     pub is_y_first: bool,
 }
 
@@ -22,7 +22,7 @@ impl Coder {
     /// SSD-ResNet34: x, y, width, height, times 0.1 and 0.2.
     pub const SSD_RESNET34: Self =
         Self { middle: 0.1, size: 0.2, size_max: f32::INFINITY, is_y_first: false };
-    /// RetinaNet: x, y, width, height as they are, with sizes up to 1000/16 times those of the anchor.
+    /// RetinaNet: x, y, width, height as they are, with sizes up to 1000/16 times the anchor's.
     pub const RETINANET: Self = Self { middle: 1.0, size: 1.0, size_max: 4.135_166_6, is_y_first: false };
 
     /// The corners of all boxes, in the unit of the priors.

@@ -5,7 +5,7 @@ use super::select::Detection;
 /// Appends a record for each box up to the first one below `score_min`: index of the sample, upper, left, lower and
 /// right border as parts of the picture, score, class; native byte order. No box is an empty response.
 ///
-/// The corners are divided by `extent`, width and height in their unit: 1 where they are parts already, 800 for
+/// The corners are divided by `extent`, width and height in their unit: 1 if they are parts already, 800 for
 /// RetinaNet.
 ///
 /// Source: MLPerf Inference, the post-processing of COCO and Open Images.

@@ -1,4 +1,4 @@
-//! The boxes that are kept: scores above a bound, the best of those that overlap, the best of all.
+//! Selects the boxes to keep: scores above a bound, the best of overlapping ones, the best of all.
 
 use std::ops::Range;
 
@@ -16,29 +16,29 @@ pub struct Detection {
     pub class: usize,
 }
 
-/// Intersection over union from which the lower of two boxes of a class is left out.
+/// Intersection over union above which the lower of two boxes of a class is left out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Overlap {
-    /// Above this.
+    /// Left out above this overlap.
     Above(f32),
-    /// This, or above.
+    /// Left out at this overlap, or above.
     AtLeast(f32),
 }
 
-/// Bounds by which boxes are kept.
+/// Bounds for keeping boxes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Selection {
-    /// Columns of scores.
+    /// Number of columns of scores.
     pub class_count: usize,
     /// First column that is a class; before it is the background.
     pub first_class: usize,
     /// A box is kept with a score above this.
     pub score_min: f32,
-    /// Candidates of a class, the best by score; the others are left out at once.
+    /// Maximum number of candidates of a class, the best by score; the others are left out at once.
     pub per_class_max: usize,
-    /// Overlap by which boxes are left out.
+    /// Overlap above which boxes are left out.
     pub overlap: Overlap,
-    /// Boxes that are kept in all.
+    /// Maximum number of boxes that are kept in all.
     pub detection_max: usize,
 }
 
@@ -166,7 +166,7 @@ impl Selection {
 }
 
 impl Overlap {
-    /// Whether two boxes overlap so much. Boxes without an area have no overlap.
+    /// Returns whether two boxes overlap so much. Boxes without an area have no overlap.
     fn is_reached(self, a: Corners, b: Corners) -> bool {
         let width = (a[2].min(b[2]) - a[0].max(b[0])).max(0.0);
         let height = (a[3].min(b[3]) - a[1].max(b[1])).max(0.0);
@@ -191,14 +191,14 @@ fn truncate_to_best<T>(list: &mut Vec<T>, count_max: usize, order: impl Fn(&T, &
     list.sort_unstable_by(order);
 }
 
-/// Makes scores from 0 to 1 of logits, each for itself.
+/// Turns logits into scores from 0 to 1, each independently.
 pub fn sigmoid(logits: &mut [f32]) {
     for logit in logits {
         *logit = 1.0 / (1.0 + (-*logit).exp());
     }
 }
 
-/// Makes scores from 0 to 1 of the logits of each box, which add up to 1.
+/// Turns the logits of each box into scores from 0 to 1, which add up to 1.
 ///
 /// # Panics
 /// If there is no class, or a row that is not whole.

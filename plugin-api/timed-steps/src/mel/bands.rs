@@ -1,4 +1,4 @@
-//! Bands of equal width on the mel scale, and the logarithms of what is in them.
+//! Bands of equal width on the mel scale, and the logarithms of their power.
 
 use crate::mel::{BIN_COUNT, RATE_HZ, TRANSFORM, logarithm::logarithms};
 
@@ -48,7 +48,7 @@ impl Bands {
         Self { places, weights }
     }
 
-    /// Writes the logarithm of the power in each band of each frame, a little more than what there is.
+    /// Writes the logarithm of the power in each band of each frame, rounding the power up a little.
     pub(crate) fn logarithms(&self, power: &[Lanes; BIN_COUNT], sums: &mut [Lanes; BAND_COUNT]) {
         let mut start = 0;
         for ((first, end), sum) in self.places.iter().zip(sums.iter_mut()) {

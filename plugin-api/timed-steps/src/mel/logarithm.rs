@@ -1,9 +1,9 @@
 //! The natural logarithm of many numbers, in a form that compilers make vectors of.
 
-/// The least mantissa, 1/sqrt(2) as bits: mantissas are brought to the range around 1 from there to sqrt(2).
+/// Minimum mantissa, 1/sqrt(2) as bits: mantissas are brought to the range around 1 from there to sqrt(2).
 const LEAST_MANTISSA: u32 = 0x3f35_04f3;
 const MANTISSA_BITS: u32 = 23;
-/// ln 2 in two parts, of which the first times any exponent is exact.
+/// ln 2 in two parts; the first times any exponent is exact.
 const LN_2_HIGH: f32 = 355.0 / 512.0;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
 /// ln(1 + x) = x - x^2 / 2 + x^3 P(x) for the range above: the minimax polynomial of the Cephes library, the highest

@@ -1,4 +1,4 @@
-//! Windows and boxes beside NumPy and SciPy, on random cases.
+//! Compares windows and boxes with NumPy and SciPy, on random cases.
 //!
 //! `peer.py` makes the cases and their answers, in one process. NumPy and SciPy are found by `PYTHONPATH`, as `cargo
 //! xtask test` sets it.
@@ -26,7 +26,7 @@ struct Cases {
 }
 
 impl Cases {
-    /// `None` where there is no Python with the packages; the test has then said that it skips itself.
+    /// `None` if there is no Python with the packages; the test has then reported that it skips itself.
     fn make(divisor: usize) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/differential/peer.py");

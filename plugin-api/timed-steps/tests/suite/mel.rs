@@ -1,4 +1,4 @@
-//! Mel features beside those of librosa, on random waveforms.
+//! Compares mel features with librosa's, on random waveforms.
 //!
 //! `peer.py` makes the cases, in one process. It needs the packages of `requirements.txt`, by `PYTHONPATH`, as
 //! `cargo xtask test` sets it.
@@ -13,8 +13,8 @@ const SEED: &str = "1";
 const ALL: usize = 300;
 /// Waveforms that show whether something is broken.
 const FEW: usize = 20;
-/// Most that a feature may differ by, and all of them on average; their deviation is 1. librosa computes in f64 here:
-/// in f32 a loud tone leaves little accuracy to the quietest bands.
+/// Maximum difference of a feature, and of all of them on average; their deviation is 1. librosa computes in
+/// f64 here: in f32 a loud tone leaves little accuracy to the quietest bands.
 const MOST: f32 = 2e-2;
 const MEAN: f32 = 2e-5;
 
