@@ -1,4 +1,4 @@
-//! Beginnings of files, by which readers tell a form that they do not read.
+//! Beginnings of files, by which readers recognise formats that they do not read.
 
 /// First bytes of a file that gzip has packed.
 pub const GZIP: [u8; 2] = [0x1f, 0x8b];

@@ -24,7 +24,7 @@ pub struct ResponseId(pub u64);
 pub struct QuerySample {
     /// Identity to complete the sample with.
     pub id: ResponseId,
-    /// Which sample of the library to run.
+    /// Index of the sample in the library.
     pub index: SampleIndex,
 }
 
@@ -32,13 +32,13 @@ pub struct QuerySample {
 /// that is too large for one call. The parts of a query come one after the other, all at its one instant.
 #[derive(Debug, Clone, Copy)]
 pub struct QueryPart<'a> {
-    /// The samples.
+    /// Samples of this part.
     pub samples: &'a [QuerySample],
     /// Number of the issuing thread, from 0.
     pub issuer: usize,
-    /// Samples of the query that were handed over before.
+    /// Number of samples of the query that were handed over before.
     pub offset: u64,
-    /// Samples of the whole query.
+    /// Number of samples of the whole query.
     pub total: u64,
 }
 
@@ -49,14 +49,14 @@ impl<'a> QueryPart<'a> {
         Self { samples, issuer: 0, offset: 0, total: samples.len() as u64 }
     }
 
-    /// Tells if another part of the query follows.
+    /// Returns whether another part of the query follows.
     #[must_use]
     pub fn is_followed(&self) -> bool {
         self.offset + (self.samples.len() as u64) < self.total
     }
 }
 
-/// How one sample ended, as a plugin reports it: 0 is success, anything else a failure.
+/// Outcome of one sample, as a plugin reports it: 0 is success, anything else a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SampleStatus(pub i32);
 
@@ -66,7 +66,7 @@ impl SampleStatus {
     /// The sample failed for a reason that has no code of its own.
     pub const FAILED: Self = Self(1);
 
-    /// Tells if the sample was computed.
+    /// Returns whether the sample was computed.
     #[must_use]
     pub fn is_ok(self) -> bool {
         self == Self::OK
@@ -86,7 +86,7 @@ pub struct QuerySampleResponse<'a> {
     pub token_count: u32,
 }
 
-/// Where responses go.
+/// Receiver of responses.
 ///
 /// [any thread] All functions are wait-free, do not allocate and make no system call, unless the response is
 /// selected for the accuracy log or a thread sleeps for this very completion.
@@ -101,7 +101,7 @@ pub trait CompletionSink: Send + Sync {
     /// Nothing in a sink that keeps no instants.
     fn tokens(&self, _now_ns: u64, _id: ResponseId, _token_count: u32) {}
 
-    /// Tells if it wants to know which samples are [handed over](Self::handed_over). Asked when it becomes the sink.
+    /// Returns whether it wants to know the [handed over](Self::handed_over) samples. Asked when it becomes the sink.
     fn watches_hand_over(&self) -> bool {
         false
     }
@@ -115,25 +115,25 @@ pub trait CompletionSink: Send + Sync {
         0
     }
 
-    /// The instant from which the latency of an issued sample counts, on the clock of [`now_ns`](Self::now_ns); `None`
-    /// if there is no such sample, or of a sink that keeps no instants.
+    /// Returns the instant from which the latency of an issued sample is measured, on the clock of
+    /// [`now_ns`](Self::now_ns); `None` if there is no such sample, or for a sink that keeps no instants.
     fn latency_begins_ns(&self, _id: ResponseId) -> Option<u64> {
         None
     }
 
-    /// As [`complete`](Self::complete), at an instant that [`now_ns`](Self::now_ns) gave: for responses that come in
-    /// one call and are handed on in several.
+    /// Does the same as [`complete`](Self::complete), at an instant that [`now_ns`](Self::now_ns) gave: for
+    /// responses that come in one call and are handed on in several.
     fn complete_at(&self, _now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
         self.complete(responses);
     }
 
-    /// As [`complete_at`](Self::complete_at), for samples that the host fails itself, as it has no answer to them. A
-    /// sink that has given them up before does not take that for a late answer.
+    /// Does the same as [`complete_at`](Self::complete_at), for samples that the host fails itself, as it has
+    /// no answer to them. A sink that has given them up before does not take that for a late answer.
     fn fail_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
         self.complete_at(now_ns, responses);
     }
 
-    /// As [`first_token`](Self::first_token), at an instant that [`now_ns`](Self::now_ns) gave.
+    /// Does the same as [`first_token`](Self::first_token), at an instant that [`now_ns`](Self::now_ns) gave.
     fn first_token_at(&self, _now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
         self.first_token(responses);
     }

@@ -1,8 +1,8 @@
-//! The form in which a plugin is given an input.
+//! Describes the form in which a plugin receives an input.
 
 use crate::tensor::{ElementType, TensorSpec};
 
-/// Form in which a plugin is given an input, of those that the rules leave open.
+/// Form in which a plugin receives an input, where the rules leave it open.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct InputForm {
@@ -10,7 +10,7 @@ pub struct InputForm {
     pub element_type: ElementType,
     /// Order of the dimensions.
     pub layout: Layout,
-    /// From real values to integers; without meaning where no such conversion is made.
+    /// Conversion from real values to integers; meaningless without such a conversion.
     pub quantization: Quantization,
 }
 
@@ -42,7 +42,7 @@ impl InputForm {
         Self { element_type: input.element_type, layout: Layout::AsGiven, quantization }
     }
 
-    /// Tells if this is the form of an input as the benchmark has it.
+    /// Returns whether this is the form of an input as the benchmark has it.
     #[must_use]
     pub fn is_of(&self, input: &TensorSpec) -> bool {
         self.element_type == input.element_type && self.layout == Layout::AsGiven

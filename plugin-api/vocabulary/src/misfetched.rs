@@ -15,11 +15,11 @@ const ARCHIVE: &str = "it is a zip archive: unpack it";
 const UTF16: &str = "it is text in UTF-16: save it as UTF-8";
 const MARKED: &str = "it begins with a byte order mark: save it as UTF-8 without one";
 
-/// How web pages begin, in any case.
+/// Beginnings of web pages, in any case.
 const PAGES: [&[u8]; 5] = [b"<!doctype", b"<html", b"<head", b"<?xml", b"<!--"];
 
-/// Names the kind of a file that cannot be read as the kind that it should be, by its beginning; `None` if that tells
-/// nothing. A sound model may begin like a packed file, so ask this only about a file that cannot be read.
+/// Names the kind of a file that cannot be read as the expected kind, by its beginning; `None` if that is
+/// inconclusive. A sound model may begin like a packed file, so ask this only about a file that cannot be read.
 #[must_use]
 pub fn misfetched(file: &[u8]) -> Option<&'static str> {
     let text = file.strip_prefix(&BYTE_ORDER_MARK_UTF8).unwrap_or(file).trim_ascii_start();
@@ -30,7 +30,7 @@ pub fn misfetched(file: &[u8]) -> Option<&'static str> {
     found.or_else(|| PAGES.iter().any(begins).then_some(PAGE))
 }
 
-/// Why a file is not the one that was asked for; as text it says so to the user.
+/// Reason why a file is not the requested one; as text it says so to the user.
 #[derive(Debug, thiserror::Error)]
 pub enum NotIntact {
     /// It cannot be read, or should be text and is not UTF-8.
@@ -57,20 +57,20 @@ pub fn intact_bytes(read: io::Result<Vec<u8>>) -> Result<Vec<u8>, NotIntact> {
 /// The same as text in UTF-8. A byte order mark stays in it, for the reader to judge.
 ///
 /// # Errors
-/// As [`intact_bytes`], and [`NotIntact::Unread`] if the bytes are not UTF-8.
+/// Errors of [`intact_bytes`], and [`NotIntact::Unread`] if the bytes are not UTF-8.
 pub fn intact_text(read: io::Result<Vec<u8>>) -> Result<String, NotIntact> {
     String::from_utf8(intact_bytes(read)?)
         .map_err(|error| NotIntact::Unread(io::Error::new(io::ErrorKind::InvalidData, error)))
 }
 
-/// Says why a file cannot be read as text in UTF-8, by its beginning: as [`misfetched`], or because of a byte order
-/// mark. `None` if nothing speaks against it.
+/// Returns why a file cannot be read as text in UTF-8, by its beginning: as [`misfetched`], or because of a
+/// byte order mark. `None` if there is no evidence against it.
 #[must_use]
 pub fn not_text(file: &[u8]) -> Option<&'static str> {
     misfetched(file).or_else(|| file.starts_with(&BYTE_ORDER_MARK_UTF8).then_some(MARKED))
 }
 
-/// Tells if a text begins with the mark of UTF-16, or, without it, with two characters of ASCII in two bytes each.
+/// Returns whether a text begins with UTF-16's mark, or else with two ASCII characters in two bytes each.
 fn is_utf16(file: &[u8]) -> bool {
     let is_ascii = |byte: u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     BYTE_ORDER_MARKS_UTF16.iter().any(|mark| file.starts_with(mark))

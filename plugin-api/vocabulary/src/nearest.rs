@@ -26,7 +26,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
-/// Tells if a name is a `v` with two whole numbers, which a point separates.
+/// Returns whether a name is a `v` with two whole numbers, which a point separates.
 fn is_version(name: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let numbers = name.strip_prefix('v').and_then(|numbers| numbers.split_once('.'));

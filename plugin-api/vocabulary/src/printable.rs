@@ -19,7 +19,7 @@ pub fn printable(text: impl Display) -> String {
     shown.unwrap_or(text)
 }
 
-/// As [`printable`], of text in lines: ends of lines and tabs stay.
+/// Does the same as [`printable`] for text in lines: line ends and tabs stay.
 #[must_use]
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |character| matches!(character, '\n' | '\t'))
@@ -44,9 +44,9 @@ fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Tells if a terminal does something at the character in place of showing it: control characters, those that turn the
-/// direction of text (`Bidi_Control` of Unicode), and the separators of lines and paragraphs. Text of a plugin has
-/// none.
+/// Returns whether a terminal acts on the character instead of showing it: control characters, characters
+/// that turn the direction of text (`Bidi_Control` of Unicode), and the separators of lines and paragraphs.
+/// Text of a plugin has none.
 #[must_use]
 pub fn steers(character: char) -> bool {
     let turns = matches!(

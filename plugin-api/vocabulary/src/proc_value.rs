@@ -1,4 +1,4 @@
-//! Lines of the texts in which the system describes processes and the machine.
+//! Parses lines of the texts in which the system describes processes and the machine.
 
 /// Finds the value of the first line `NAME: VALUE` in a text such as `/proc/self/status`, trimmed.
 #[must_use]

@@ -29,7 +29,7 @@ pub struct UnknownName {
 }
 
 impl UnknownName {
-    /// The error for a name that is none of `known`.
+    /// Creates the error for a name that is not among `known`.
     #[must_use]
     pub fn new(kind: &'static str, name: &str, known: &[&str]) -> Self {
         let hint = did_you_mean(name, known.iter().copied());

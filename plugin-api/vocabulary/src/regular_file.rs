@@ -1,4 +1,4 @@
-//! Opening what should be a file. To open a pipe waits for its writer, for ever if there is none.
+//! Opens what should be a regular file. Opening a pipe waits for its writer, for ever if there is none.
 
 use std::{
     fs::{self, File, FileType},
@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-/// Something in the place of a file that is none; as text it says so to the user, behind the name of the file.
+/// Something other than a regular file in a file's place; as text it says so to the user, behind the name of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is {kind}, and no regular file")]
 pub struct Irregular {
@@ -16,7 +16,7 @@ pub struct Irregular {
 }
 
 impl Irregular {
-    /// The kind of what is no regular file.
+    /// Returns the kind of something other than a regular file.
     #[must_use]
     pub fn of(found: FileType) -> Option<Self> {
         let kinds = [
@@ -35,11 +35,11 @@ impl Irregular {
     }
 }
 
-/// Opens a file to read it, through links as `File::open` does. A folder is left to the system, which opens it and does
-/// not let it be read.
+/// Opens a file to read it, through links as `File::open` does. A folder is left to the system, which opens
+/// it but refuses to read it.
 ///
 /// # Errors
-/// The error of the system, or one with an [`Irregular`] for what is no regular file. It has no path.
+/// Error of the system, or one with an [`Irregular`] for anything but a regular file. It has no path.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let found = fs::metadata(path)?.file_type();
     match Irregular::of(found).filter(|_| !found.is_dir()) {
@@ -51,7 +51,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 /// Reads a file whole.
 ///
 /// # Errors
-/// As [`open_regular`].
+/// Same as [`open_regular`].
 pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.read_to_end(&mut bytes)?;
@@ -70,7 +70,7 @@ mod tests {
         let device = read_regular(Path::new("/dev/null")).unwrap_err();
         assert_eq!(Irregular::cause(&device), Some(Irregular { kind: "a device" }));
         assert_eq!(device.to_string(), "it is a device, and no regular file");
-        // What the system says is handed on.
+        // The system's errors are passed on.
         for path in [own.to_owned(), own.join("none")] {
             let (error, of_system) = (read_regular(&path).unwrap_err(), fs::read(&path).unwrap_err());
             assert_eq!((error.kind(), Irregular::cause(&error)), (of_system.kind(), None));

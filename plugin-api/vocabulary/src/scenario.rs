@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::registry::UnknownName;
 
-/// How queries arrive, and what is measured of them.
+/// Arrival pattern of queries, and its measured figures.
 ///
 /// Source: MLPerf Inference rules, section "Scenarios"; LoadGen `TestScenario`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
