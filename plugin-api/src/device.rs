@@ -4,12 +4,12 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Device {
-    /// Name for people, such as that of the product.
+    /// Display name, such as the product's.
     pub name: String,
-    /// Text that tells it from others of its name, also at the next start of the machine, such as a UUID; `None` if
-    /// there is none.
+    /// Text that distinguishes it from others of its name, also at the next start of the machine, such as a
+    /// UUID; `None` if there is no such text.
     pub id: Option<String>,
-    /// Its memory, in bytes; `None` if not known.
+    /// Memory of the device, in bytes; `None` if not known.
     pub memory_bytes: Option<u64>,
     /// Number of the NUMA node of the host that is nearest; `None` if not known.
     pub numa_node: Option<u32>,

@@ -14,7 +14,7 @@
 //! # Life of a plugin
 //! 1. The host finds the entry point (C symbol `proctor_plugin_entry`, or the registry of linked-in plugins) and says
 //!    which ABI versions it speaks; the plugin answers with its table or a reason.
-//! 2. [`Plugin::manifest`]: what it can run and which options it takes. No device is touched.
+//! 2. [`Plugin::manifest`]: its capabilities and options. No device is touched.
 //! 3. [`Plugin::open`], [`Plugin::input_form`] for each input, [`Plugin::load_model`], [`Model::create_instance`] for
 //!    each instance. [`Model::explain`] if a user wants to know how the model would run.
 //! 4. [`Model::prepare_samples`], [`Instance::warm_up`] or [`Model::warm_up`], [`Model::start`].
@@ -23,7 +23,7 @@
 //!
 //! # Choices
 //! - **One table for every language.** With the feature `abi_stable`, a Rust plugin also exports the layouts of the
-//!   table's types, from which the host explains a mismatch field by field; everything else goes through the table.
+//!   table's types, which the host uses to explain a mismatch field by field; everything else goes through the table.
 //! - **Versions grow by sizes.** A structure passed on its own begins with its size, an array has its stride in the
 //!   structure that carries it, fields are only appended, and each side reads as much as it knows ([`versioned`]).
 //!   abi_stable's own rule would refuse every plugin older than the host.

@@ -4,7 +4,7 @@ use proctor_vocabulary::Scenario;
 
 use crate::options::OptionSpec;
 
-/// The description of a plugin and of what it can run.
+/// Description of a plugin and its capabilities.
 ///
 /// Made with [`Manifest::new`] and the functions that add to it; the export macro turns it into the ABI's
 /// [`ProctorManifest`](crate::abi::ProctorManifest).
@@ -13,7 +13,7 @@ use crate::options::OptionSpec;
 pub struct Manifest {
     /// Short name, lower-case letters, digits and hyphens: `cpu-rnn`.
     pub name: String,
-    /// Who made it.
+    /// Vendor of the plugin.
     pub vendor: String,
     /// Version of the plugin.
     pub version: String,
@@ -39,7 +39,7 @@ pub struct Manifest {
     pub options: Vec<OptionSpec>,
 }
 
-/// One row of the list of what a plugin can run.
+/// One row of the list of a plugin's capabilities.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ModelSupport {
@@ -54,7 +54,7 @@ pub struct ModelSupport {
     pub device: String,
     /// Scenarios; at least one.
     pub scenarios: Vec<Scenario>,
-    /// Largest batch in samples; 0 means no limit.
+    /// Maximum batch size in samples; 0 means no limit.
     pub batch_size_max: u32,
     /// Takes samples whose shapes differ from sample to sample.
     pub dynamic_shapes: bool,
@@ -83,7 +83,7 @@ impl Manifest {
         }
     }
 
-    /// Says who made it and under which licence (an SPDX expression or `proprietary`).
+    /// Sets the vendor and the licence (an SPDX expression or `proprietary`).
     #[must_use]
     pub fn vendor(mut self, vendor: &str, license: &str) -> Self {
         self.vendor = vendor.into();
@@ -91,7 +91,7 @@ impl Manifest {
         self
     }
 
-    /// Adds a row to what it can run.
+    /// Adds a row to its capabilities.
     #[must_use]
     pub fn model(mut self, model: ModelSupport) -> Self {
         self.models.push(model);
@@ -105,36 +105,36 @@ impl Manifest {
         self
     }
 
-    /// Says that [`Model::issue`](crate::Model::issue) is there.
+    /// Declares that [`Model::issue`](crate::Model::issue) is implemented.
     #[must_use]
     pub fn with_issue(mut self) -> Self {
         self.issue = true;
         self
     }
 
-    /// Says that [`Model::issue`](crate::Model::issue) is there, and that several threads may be in it at once.
+    /// Declares that [`Model::issue`](crate::Model::issue) is implemented, for several threads at once.
     #[must_use]
     pub fn with_concurrent_issue(mut self) -> Self {
         self.concurrent_issue = true;
         self.with_issue()
     }
 
-    /// Says that the system is reached by a network.
+    /// Declares that the system is reached by a network.
     #[must_use]
     pub fn with_network(mut self) -> Self {
         self.network = true;
         self
     }
 
-    /// Says that [`Instance::execute_virtual`](crate::Instance::execute_virtual) is there.
+    /// Declares that [`Instance::execute_virtual`](crate::Instance::execute_virtual) is implemented.
     #[must_use]
     pub fn with_virtual_time(mut self) -> Self {
         self.virtual_time = true;
         self
     }
 
-    /// Says that instances may be made and dropped between start and stop, on another thread and beside those that
-    /// execute.
+    /// Declares that instances may be made and dropped between start and stop, on another thread and while
+    /// others execute.
     #[must_use]
     pub fn with_live_instances(mut self) -> Self {
         self.live_instances = true;

@@ -54,7 +54,7 @@ pub enum OptionValue {
     Choice(String),
 }
 
-/// Why an option cannot have a value.
+/// Reason why an option cannot have a value.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum OptionError {
@@ -63,13 +63,13 @@ pub enum OptionError {
     Unknown {
         /// The name as given.
         name: String,
-        /// A suggestion, or the list of what there is.
+        /// A suggestion, or the list of the known ones.
         hint: String,
     },
     /// The text is not a value of the option's type, or lies out of range.
     #[error("option \"{name}\" cannot be \"{value}\": it takes {expected}")]
     Invalid {
-        /// Which option.
+        /// Name of the option.
         name: String,
         /// The text as given.
         value: String,
@@ -83,19 +83,19 @@ impl OptionSpec {
         Self { name: name.into(), kind, default, help: help.into() }
     }
 
-    /// A boolean option.
+    /// Creates a boolean option.
     #[must_use]
     pub fn boolean(name: &str, default: bool, help: &str) -> Self {
         Self::new(name, OptionKind::Boolean, Some(default.to_string()), help)
     }
 
-    /// An integer option; both ends of the range are allowed. A range of 0 to 0 is none: any integer is allowed.
+    /// Creates an integer option; both ends of the range are allowed. A range of 0 to 0 allows any integer.
     #[must_use]
     pub fn integer(name: &str, default: i64, range: RangeInclusive<i64>, help: &str) -> Self {
         Self::new(name, OptionKind::Integer(range), Some(default.to_string()), help)
     }
 
-    /// A float option; both ends of the range are allowed. A range of 0 to 0 is none: any finite number is allowed.
+    /// Creates a float option; both ends of the range are allowed. A range of 0 to 0 allows any finite number.
     #[must_use]
     pub fn float(name: &str, default: f64, range: RangeInclusive<f64>, help: &str) -> Self {
         Self::new(name, OptionKind::Float(range), Some(default.to_string()), help)
@@ -113,7 +113,7 @@ impl OptionSpec {
         Self::new(name, OptionKind::Path, None, help)
     }
 
-    /// A choice between words, the first of which is the default.
+    /// Creates a choice between words; the first is the default.
     #[must_use]
     pub fn choice(name: &str, choices: &[&str], help: &str) -> Self {
         let words: Vec<String> = choices.iter().map(|&word| word.to_owned()).collect();
@@ -187,7 +187,7 @@ impl fmt::Display for OptionValue {
 pub struct Options(BTreeMap<String, OptionValue>);
 
 impl Options {
-    /// Checks `given` (name to text) against what a plugin declares, and fills in the defaults.
+    /// Checks `given` (name to text) against a plugin's declarations, and fills in the defaults.
     ///
     /// # Errors
     /// The first option that is not declared or whose text is not a value of it.
@@ -218,7 +218,7 @@ impl Options {
         self.0.get(name)
     }
 
-    /// The value of a boolean option; `false` if it has none.
+    /// Returns the value of a boolean option; `false` if it has no value.
     #[must_use]
     pub fn boolean(&self, name: &str) -> bool {
         matches!(self.get(name), Some(OptionValue::Boolean(true)))

@@ -7,7 +7,7 @@ use crate::{
     options::{OptionSpec, Options},
 };
 
-/// Largest number of threads that the option takes: more than any machine has cores.
+/// Maximum number of threads that the option takes: more than any machine has cores.
 const THREADS_MAX: i64 = 1024;
 
 /// Threads of each instance: as many as option `threads` says, or a share of the cores.
@@ -71,7 +71,7 @@ impl Threads {
         )))
     }
 
-    /// Value of the option; `None` if the cores are to be shared.
+    /// Returns the value of the option; `None` if the cores are to be shared.
     #[must_use]
     pub fn asked(self) -> Option<usize> {
         self.asked

@@ -1,4 +1,4 @@
-//! Reading what the other side of the boundary compiled: as much of it as both sides know.
+//! Reads structures that the other side of the boundary compiled: as much of them as both sides know.
 //!
 //! A structure that is handed over by itself says its size in its first word, an array the distance of its elements in
 //! the structure that carries it. Fields are only appended, and zero means "not there" for each of them. So a structure
@@ -54,7 +54,7 @@ macro_rules! says_size {
 
 type Function = Option<extern "C" fn()>;
 
-// The last fields of ABI 1.0. They stay what they are for as long as the major version does.
+// The last fields of ABI 1.0. They stay the same for as long as the major version does.
 says_size! {
     ProctorVersionRange ends with reserved: u32,
     ProctorError ends with vendor_code: i64,
@@ -126,17 +126,17 @@ pub unsafe fn copy_known<T: Versioned>(from: *const T, size: usize) -> T {
 /// Copies a structure that begins with its size, as much of it as this side knows.
 ///
 /// # Errors
-/// As [`with`].
+/// Same as [`with`].
 ///
 /// # Safety
-/// As [`with`].
+/// Same as [`with`].
 pub unsafe fn read<T: SaysSize>(pointer: *const T) -> Result<T, String> {
     // SAFETY: the caller's promise; a structure of the ABI is plain data, so its bytes may be copied.
     unsafe { with(pointer, |structure| ptr::read(structure)) }
 }
 
-/// Calls `act` with a structure that begins with its size, as much of it as this side knows: where it lies, if it has
-/// all of that, which most have, or else a copy.
+/// Calls `act` with a structure that begins with its size, as much of it as this side knows: in place, if it
+/// has all of that, which most have, or else a copy.
 ///
 /// # Errors
 /// A sentence that begins with the structure's name, if the pointer is null or not aligned or the size cannot be.
@@ -226,13 +226,13 @@ impl<'a, T: Versioned> Elements<'a, T> {
         }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(self) -> usize {
         self.count
     }
 
-    /// Tells if there are no elements.
+    /// Returns whether there are no elements.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.count == 0
@@ -251,7 +251,7 @@ impl<'a, T: Versioned> Elements<'a, T> {
     /// Copies an element, as much of it as this side knows.
     ///
     /// # Safety
-    /// The array is as [`new`](Self::new) was told, and nothing writes to it meanwhile.
+    /// The array is as described to [`new`](Self::new), and nothing writes to it meanwhile.
     ///
     /// # Panics
     /// If there is no such element.
@@ -272,7 +272,7 @@ impl<'a, T: Versioned> Elements<'a, T> {
     /// Copies of all elements, one after the other.
     ///
     /// # Safety
-    /// As [`get`](Self::get), for as long as the iterator is used.
+    /// Same as [`get`](Self::get), for as long as the iterator is used.
     pub unsafe fn iter(self) -> impl ExactSizeIterator<Item = T> + use<'a, T> {
         // SAFETY: the caller vouches for the array while the iterator is used.
         (0..self.count).map(move |index| unsafe { self.get(index) })
@@ -281,7 +281,7 @@ impl<'a, T: Versioned> Elements<'a, T> {
     /// The elements as a slice, if they lie as close as this side knows them.
     ///
     /// # Safety
-    /// As [`get`](Self::get), for `'a`.
+    /// Same as [`get`](Self::get), for `'a`.
     #[must_use]
     pub unsafe fn as_slice(self) -> Option<&'a [T]> {
         if self.count == 0 {
@@ -326,7 +326,7 @@ mod tests {
             // A draft, or of a later version.
             let Some((before, _)) = first.split_once(&format!("\n}} {name};")) else { continue };
             let field = before.rsplit('\n').next().unwrap();
-            // `uint64_t at_ns;`, or `ProctorStatus (*explain)(...`, whose last line may be that of its arguments.
+            // `uint64_t at_ns;`, or `ProctorStatus (*explain)(...`, whose last line may belong to its arguments.
             let function = before.rsplit("(*").next().unwrap().split(')').next().unwrap();
             let is_end = field.trim_end_matches(';').split([' ', '*']).next_back() == Some(last);
             assert!(

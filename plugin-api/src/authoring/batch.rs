@@ -23,7 +23,7 @@ use crate::{abi, versioned::Elements};
 pub struct Batch<'a> {
     samples: Elements<'a, abi::ProctorBatchSample>,
     sizes: Sizes,
-    /// Where it says its stages. Its fields of ABI 1.0 are there.
+    /// Batch in which it reports its stages. Its fields of ABI 1.0 are there.
     raw: *mut abi::ProctorBatch,
 }
 
@@ -84,12 +84,12 @@ impl<'a> Batch<'a> {
         self.at(position)
     }
 
-    /// All samples, each usable beside the others.
+    /// Returns all samples, each usable alongside the others.
     pub fn samples(&mut self) -> impl ExactSizeIterator<Item = BatchSample<'_>> {
         (0..self.sample_count()).map(|position| self.at(position))
     }
 
-    /// A sample, to read it, or to write it by the one who has `&mut self`.
+    /// Returns a sample, to read it or, with `&mut self`, to write it.
     fn at(&self, position: usize) -> BatchSample<'_> {
         BatchSample { raw: self.samples.pointer(position), sizes: self.sizes, batch: PhantomData }
     }
@@ -112,13 +112,13 @@ impl<'a> Batch<'a> {
         as_f32(self.input(position, input))
     }
 
-    /// Tells if the stages of the batch have been said already.
+    /// Returns whether the stages of the batch have been said already.
     pub(super) fn has_stages(&self) -> bool {
         // SAFETY: a field of ABI 1.0 of a batch that this plugin alone uses during the call, as `read` checked.
         unsafe { (*self.raw).stage_count > 0 }
     }
 
-    /// Says of what stages the work on the batch was made: in order, none beginning before the one before it ended.
+    /// Sets the stages of the work on the batch: in order, none beginning before the one before it ended.
     ///
     /// # Panics
     /// If there are more than `PROCTOR_STAGE_COUNT_MAX`.
@@ -172,8 +172,8 @@ impl<'a> BatchSample<'a> {
         as_f32(self.bytes(input))
     }
 
-    /// Extent of each dimension of an input tensor of this sample; that of the request, unless the model takes samples
-    /// whose shapes differ.
+    /// Returns the extent of each dimension of an input tensor of this sample; the request's, unless the
+    /// model takes samples whose shapes differ.
     ///
     /// # Panics
     /// If there is no such input.
@@ -191,7 +191,7 @@ impl<'a> BatchSample<'a> {
         unsafe { (*self.raw).output_count }
     }
 
-    /// The whole room of an output tensor, all of which counts as written.
+    /// Returns the whole room of an output tensor, all of which counts as written.
     ///
     /// # Panics
     /// If there is no such output.
@@ -218,7 +218,7 @@ impl<'a> BatchSample<'a> {
         values
     }
 
-    /// Says that fewer bytes than the whole room of an output were written.
+    /// Sets the number of bytes written to an output, if it is less than the whole room.
     ///
     /// # Panics
     /// If there is no such output or it has less room.
@@ -231,8 +231,8 @@ impl<'a> BatchSample<'a> {
         }
     }
 
-    /// Lends the bytes of an output to the host, which gives them back by dropping them, instead of copying them. What
-    /// was lent or written for this output before is dropped.
+    /// Lends the bytes of an output to the host, which returns them by dropping them, instead of copying
+    /// them. Anything lent or written for this output before is dropped.
     ///
     /// # Panics
     /// If there is no such output.
@@ -248,7 +248,7 @@ impl<'a> BatchSample<'a> {
         }
     }
 
-    /// Says that this sample failed and why, while others of the batch may be fine.
+    /// Reports that this sample failed and why, while others of the batch may be fine.
     pub fn fail(&mut self, error: &PluginError) {
         let message: Box<str> = error.message.as_str().into();
         // SAFETY: fields of ABI 1.0 of a sample that this plugin alone uses during the call. The text lives until the
@@ -261,7 +261,7 @@ impl<'a> BatchSample<'a> {
         MESSAGES.with_borrow_mut(|messages| messages.push(message));
     }
 
-    /// Says how many output tokens there are.
+    /// Sets the number of output tokens.
     pub fn set_token_count(&mut self, token_count: u32) {
         // SAFETY: a field of ABI 1.0 of a sample that this plugin alone uses during the call.
         unsafe { (*self.raw).token_count = token_count };
@@ -375,7 +375,7 @@ mod tests {
         room
     }
 
-    /// The bytes that the host reads of an output: those of its room, or those lent, which it then gives back.
+    /// Returns the bytes that the host reads of an output: its room's, or the lent ones, which it then gives back.
     fn read_back(room: &Room) -> Vec<u8> {
         let output = &room.output;
         let from = if output.lent.is_null() { room.data.as_ptr().cast() } else { output.lent.cast() };

@@ -1,4 +1,4 @@
-//! How a host gets the table: the negotiation, and the list of plugins that are linked in.
+//! Gives a host the table: the negotiation, and the list of linked-in plugins.
 
 use super::{
     plugin::Plugin,

@@ -2,7 +2,7 @@
 
 use crate::abi;
 
-/// Why a plugin could not do what the host asked.
+/// Reason why a plugin could not meet the host's request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct PluginError {
@@ -10,7 +10,7 @@ pub struct PluginError {
     pub status: abi::ProctorStatus,
     /// The cause, naming file, tensor or device, and what to do.
     pub message: String,
-    /// Code of the vendor's own, such as that of its driver; 0 for none.
+    /// Vendor-specific code, such as the driver's; 0 for none.
     pub vendor_code: i64,
 }
 
@@ -19,7 +19,7 @@ impl PluginError {
         Self { status, message: message.into(), vendor_code: 0 }
     }
 
-    /// Adds the vendor's own code, such as that of its driver.
+    /// Adds a vendor-specific code, such as the driver's.
     #[must_use]
     pub fn with_vendor_code(self, vendor_code: i64) -> Self {
         Self { vendor_code, ..self }
@@ -30,7 +30,7 @@ impl PluginError {
         Self::new(abi::PROCTOR_STATUS_FAILED, message)
     }
 
-    /// The status, FAILED where it says OK: an error that calls itself OK would be taken for a success.
+    /// Returns the status, FAILED if it says OK: an error that calls itself OK would be taken for a success.
     pub(super) fn failure_status(&self) -> abi::ProctorStatus {
         if self.status == abi::PROCTOR_STATUS_OK { abi::PROCTOR_STATUS_FAILED } else { self.status }
     }
@@ -55,7 +55,7 @@ impl PluginError {
         Self::new(abi::PROCTOR_STATUS_BUSY, message)
     }
 
-    /// There is no memory for it, on the device or beside it; with fewer instances there may be.
+    /// Reports insufficient memory, on the device or the host; with fewer instances there may be enough.
     pub fn out_of_memory(message: impl Into<String>) -> Self {
         Self::new(abi::PROCTOR_STATUS_OUT_OF_MEMORY, message)
     }

@@ -57,8 +57,8 @@ macro_rules! register_plugin {
     };
 }
 
-/// Exports the layouts of the table's types beside the entry point. Part of [`export_plugin!`](crate::export_plugin);
-/// the feature is asked for here, since a `cfg` inside that macro would be about the plugin's own features.
+/// Exports the layouts of the table's types next to the entry point. Part of [`export_plugin!`](crate::export_plugin);
+/// the feature is tested here, since a `cfg` inside that macro would be about the plugin's own features.
 #[cfg(feature = "abi_stable")]
 #[doc(hidden)]
 #[macro_export]

@@ -1,5 +1,5 @@
-//! Events of `tracing` inside a plugin's library, sent through the host's table: the library has a `tracing` of its
-//! own, which the host's subscriber never sees. Its spans stay here, but for those that are stages of a batch.
+//! Sends events of `tracing` inside a plugin's library through the host's table: the library has a `tracing`
+//! of its own, which the host's subscriber never sees. Its spans stay here, except for stages of a batch.
 
 use std::{
     cell::Cell,
@@ -28,7 +28,7 @@ struct Forward {
 }
 
 thread_local! {
-    /// True if an event of this thread is on its way to the host.
+    /// True while an event of this thread is on its way to the host.
     static IS_FORWARDING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -47,7 +47,7 @@ impl Subscriber for Forward {
     fn record_follows_from(&self, _span: &span::Id, _follows: &span::Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        // A host that a plugin is linked into may have no subscriber of its own: then what it logs comes back here.
+        // A host that a plugin is linked into may have no subscriber of its own: then its log comes back here.
         if IS_FORWARDING.replace(true) {
             return;
         }

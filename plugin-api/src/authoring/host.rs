@@ -126,7 +126,7 @@ impl Host {
     pub(super) unsafe fn from_table(table: *const abi::ProctorHost) -> Result<Self, PluginError> {
         // SAFETY: `table` is null or a host's table, which says its size.
         let table = unsafe { structure(table) }?;
-        // One for each opening, of which a process has few.
+        // One for each opening; a process has few.
         Ok(Self { table: Box::leak(Box::new(Table(table))) })
     }
 
@@ -161,7 +161,7 @@ impl Host {
         }
     }
 
-    /// The most detailed `PROCTOR_LOG` level that is kept.
+    /// Returns the most detailed `PROCTOR_LOG` level that is kept.
     #[must_use]
     pub fn log_level(&self) -> u32 {
         // SAFETY: the function and its context come from one table.
@@ -181,21 +181,21 @@ impl Host {
         self.complete_in_stages(responses, &[]);
     }
 
-    /// As [`complete`](Self::complete), with the stages that the work on all of these samples was made of: in order,
-    /// none beginning before the one before it ended.
+    /// Does the same as [`complete`](Self::complete), with the stages of the work on all of these samples: in
+    /// order, none beginning before the one before it ended.
     #[inline]
     pub fn complete_in_stages(&self, responses: &[Response<'_>], stages: &[Stage]) {
         self.respond(self.table.0.complete, responses, stages);
     }
 
-    /// As [`complete`](Self::complete), from an iterator: nothing has to be collected first. The responses go over in
-    /// pieces of at most 32; all of a piece are complete at one instant, when its last response has been made.
+    /// Does the same as [`complete`](Self::complete), from an iterator: nothing has to be collected first. The
+    /// responses go over in pieces of at most 32; a piece is complete at one instant, when its last response exists.
     pub fn complete_each<'a>(&self, responses: impl IntoIterator<Item = Response<'a>>) {
         const PIECE: usize = 32;
         let mut responses = responses.into_iter();
         let mut piece = [const { MaybeUninit::<Response<'a>>::uninit() }; PIECE];
         loop {
-            // Of a piece only what there is of responses is written: most queries have one sample.
+            // Write only the existing responses of a piece: most queries have one sample.
             let mut count = 0;
             for (place, response) in piece.iter_mut().zip(responses.by_ref()) {
                 place.write(response);
@@ -247,8 +247,8 @@ impl Host {
         unsafe { metric(self.table.0.context, &raw const figure) }
     }
 
-    /// Says that a long call is making progress, and how far it has come of `total` (0 if that is not known), so that
-    /// it is not taken for one that hangs.
+    /// Reports that a long call is making progress, and how far it has come of `total` (0 if that is not
+    /// known), so that it is not considered hanging.
     pub fn progress(&self, done: u64, total: u64, task: &str) {
         let Some(progress) = self.table.0.progress else { return };
         let come =
@@ -257,7 +257,7 @@ impl Host {
         unsafe { progress(self.table.0.context, &raw const come) }
     }
 
-    /// Tells if the host wants all work to end soon.
+    /// Returns whether the host wants all work to end soon.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         // SAFETY: the function and its context come from one table.

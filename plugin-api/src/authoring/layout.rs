@@ -40,14 +40,14 @@ pub const fn header(constructor: extern "C" fn() -> RootModuleResult) -> LibHead
     unsafe { LibHeader::from_constructor::<RootModuleRef>(constructor, CheckTypeLayout::Yes) }
 }
 
-/// Makes the root module with the loader of one plugin.
+/// Creates the root module with the loader of one plugin.
 #[doc(hidden)]
 #[must_use]
 pub fn call(loader: fn() -> RootModuleRef) -> RootModuleResult {
     __call_root_module_loader(loader)
 }
 
-/// Makes the root module around an entry point.
+/// Creates the root module around an entry point.
 #[doc(hidden)]
 #[must_use]
 pub fn root_module(entry: abi::ProctorPluginEntry) -> RootModuleRef {

@@ -31,7 +31,7 @@ impl MemoryKind {
         [Self::Host, Self::Pinned, Self::Device].into_iter().find(|kind| kind.code() == code)
     }
 
-    /// Name in results.
+    /// Returns the name in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl MemoryKind {
 /// A range of memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Allocation {
-    /// First byte.
+    /// Address of the first byte.
     pub memory: *mut u8,
     /// Number of bytes.
     pub size_bytes: usize,
@@ -64,19 +64,19 @@ pub unsafe trait PluginMemory: Send + Sync {
     /// Allocates a range of at least `size_bytes` that begins at a multiple of `alignment`. [main thread]
     ///
     /// # Errors
-    /// Why there is no such memory.
+    /// If there is no such memory.
     fn allocate(&self, size_bytes: usize, alignment: usize) -> Result<Allocation, PluginError>;
 
     /// Frees a range, after the samples have been released. [main thread]
     ///
     /// # Errors
-    /// Why it cannot.
+    /// If the memory cannot be freed.
     fn free(&self, memory: *mut u8) -> Result<(), PluginError>;
 
     /// Copies to the beginning of a range of [`MemoryKind::Device`]. [main thread]
     ///
     /// # Errors
-    /// Why it cannot.
+    /// If the bytes cannot be copied.
     fn copy(&self, _to: *mut u8, _from: &[u8]) -> Result<(), PluginError> {
         Err(PluginError::unsupported("this plugin has no memory on a device"))
     }

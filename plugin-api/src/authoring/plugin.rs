@@ -17,7 +17,7 @@ pub trait Plugin: Sized + Send + Sync + 'static {
     /// The type of its models.
     type Model: Model;
 
-    /// Says what the plugin is and can run. Touches no device. Called once.
+    /// Returns the plugin's description and capabilities. Touches no device. Called once.
     fn manifest() -> Manifest;
 
     /// Opens the device or library below. `options` were checked against the manifest. [main thread]
@@ -26,14 +26,14 @@ pub trait Plugin: Sized + Send + Sync + 'static {
     /// A message for the user: what is missing and how to get it.
     fn open(host: Host, options: &Options) -> Result<Self, PluginError>;
 
-    /// Tells if instances at different devices may be created at the same time, on a thread for each device.
+    /// Returns whether instances at different devices may be created at the same time, on a thread for each device.
     const CREATES_IN_PARALLEL: bool = false;
 
     /// The devices that a host may spread instances over, in an order that stays; none if there is nothing to choose:
     /// the extension `proctor.devices/1`. [main thread]
     ///
     /// # Errors
-    /// Why they cannot be told.
+    /// If they cannot be listed.
     fn devices(&self) -> Result<Vec<Device>, PluginError> {
         Ok(Vec::new())
     }
@@ -43,7 +43,7 @@ pub trait Plugin: Sized + Send + Sync + 'static {
     /// does not know this extension. [main thread]
     ///
     /// # Errors
-    /// Why none will do.
+    /// If none will do.
     fn input_form(&self, request: &ModelRequest, input: usize) -> Result<InputForm, PluginError> {
         Ok(InputForm::of(&request.inputs[input]))
     }
@@ -51,7 +51,7 @@ pub trait Plugin: Sized + Send + Sync + 'static {
     /// Loads a model. The request was checked against the manifest. [main thread]
     ///
     /// # Errors
-    /// [`PluginError::unsupported`] with the reason, or what is wrong with the files.
+    /// [`PluginError::unsupported`] with the reason, or a fault in the files.
     fn load_model(&self, request: &ModelRequest) -> Result<Self::Model, PluginError>;
 }
 
@@ -60,7 +60,7 @@ pub trait Model: Send + Sync + 'static {
     /// The type of its instances.
     type Instance: Instance;
 
-    /// Makes one co-located copy, with everything that `execute` needs allocated. [main thread]
+    /// Creates one co-located copy, with everything that `execute` needs allocated. [main thread]
     ///
     /// # Errors
     /// If something that it needs is not to be had, such as memory.
@@ -71,7 +71,7 @@ pub trait Model: Send + Sync + 'static {
     /// [main thread]
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// If it cannot be read.
     fn energy_joules(&self) -> Result<Option<f64>, PluginError> {
         Ok(None)
     }
@@ -86,7 +86,7 @@ pub trait Model: Send + Sync + 'static {
     /// [`release_samples`](Model::release_samples). [main thread]
     ///
     /// # Errors
-    /// Why the samples cannot be used.
+    /// If the samples cannot be used.
     fn prepare_samples(&self, _samples: &[PreparedSample]) -> Result<(), PluginError> {
         Ok(())
     }
@@ -98,7 +98,7 @@ pub trait Model: Send + Sync + 'static {
     /// none of them. Only called if the manifest says [`with_issue`](Manifest::with_issue). [main thread]
     ///
     /// # Errors
-    /// Why the model cannot run.
+    /// If the model cannot run.
     fn warm_up(&self, _query: Query<'_>) -> Result<(), PluginError> {
         Ok(())
     }
@@ -106,7 +106,7 @@ pub trait Model: Send + Sync + 'static {
     /// The timed part begins. [main thread]
     ///
     /// # Errors
-    /// Why it cannot.
+    /// If it cannot start.
     fn start(&self) -> Result<(), PluginError> {
         Ok(())
     }
@@ -126,8 +126,8 @@ pub trait Model: Send + Sync + 'static {
     /// [a thread of its own]
     fn flush(&self) {}
 
-    /// Says in words, for people, how this model will run: what was chosen, from what, and why. `None` if there is
-    /// nothing to say. Shown by `host describe PLUGIN --plan BENCHMARK`. [main thread]
+    /// Describes in words how this model will run: the choice, the alternatives, and the reason. `None` if
+    /// there is nothing to say. Shown by `host describe PLUGIN --plan BENCHMARK`. [main thread]
     fn explain(&self) -> Option<String> {
         None
     }
@@ -153,7 +153,7 @@ pub trait Instance: Send + 'static {
     /// Runs a batch whose outputs are thrown away, before the start. [main thread]
     ///
     /// # Errors
-    /// Why the instance cannot run.
+    /// If the instance cannot run.
     fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
         self.execute(batch)
     }
@@ -178,7 +178,7 @@ pub trait Instance: Send + 'static {
     /// and not in virtual time. [instance thread]
     ///
     /// # Errors
-    /// Why the thread cannot: then all batches fail.
+    /// If the thread cannot begin: then all batches fail.
     fn begin_thread(&mut self) -> Result<(), PluginError> {
         Ok(())
     }
@@ -191,8 +191,8 @@ pub trait Instance: Send + 'static {
         Ok(())
     }
 
-    /// As [`execute`](Instance::execute), but returns at once with the service time in ns. `busy_instances` counts
-    /// the instances that are executing, this one included. Only called if the manifest says
+    /// Works as [`execute`](Instance::execute), but returns at once with the service time in ns. `busy_instances`
+    /// counts the instances that are executing, including this one. Only called if the manifest says
     /// [`with_virtual_time`](Manifest::with_virtual_time). [issuing thread]
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::{
     versioned::Elements,
 };
 
-/// Which model to load, and how it will be used.
+/// Model to load, and its intended use.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ModelRequest {
@@ -30,9 +30,9 @@ pub struct ModelRequest {
     pub inputs: Vec<TensorSpec>,
     /// The tensors of one sample that go out, in order.
     pub outputs: Vec<TensorSpec>,
-    /// How queries will come.
+    /// Arrival of queries.
     pub scenario: Scenario,
-    /// Largest batch that will be asked for.
+    /// Maximum batch size that will be requested.
     pub batch_size_max: u32,
     /// Number of instances that will be created; 0 for a model that will be given whole queries.
     pub instance_count: u32,
@@ -81,8 +81,8 @@ pub struct PreparedSample {
     pub inputs: Vec<PreparedTensor>,
 }
 
-/// Where one input tensor lies, aligned to 64, until the samples are released: in memory of the host, or in what the
-/// plugin has allocated for it.
+/// Place of one input tensor, aligned to 64, until the samples are released: in memory of the host, or in
+/// memory that the plugin has allocated for it.
 #[derive(Debug, Clone, Copy)]
 pub struct PreparedTensor {
     data: *const u8,
@@ -106,8 +106,8 @@ impl PreparedTensor {
         Ok(Self { data: tensor.data.cast(), size_bytes: tensor.size_bytes, shape: tensor.shape, rank })
     }
 
-    /// Extent of each dimension of this sample's tensor; that of the request, unless the model takes samples whose
-    /// shapes differ.
+    /// Returns the extent of each dimension of this sample's tensor; the request's, unless the model takes
+    /// samples whose shapes differ.
     ///
     /// # Safety
     /// The samples have not been released.
@@ -123,13 +123,13 @@ impl PreparedTensor {
         self.data
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     #[must_use]
     pub fn size_bytes(self) -> usize {
         self.size_bytes
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     ///
     /// # Safety
     /// The samples have not been released, and do not lie in memory of a device.

@@ -10,8 +10,8 @@ use crate::abi;
 /// A part of the work on a batch or on whole queries, with its instants in the time of
 /// [`Host::now_ns`](crate::Host::now_ns).
 ///
-/// A plugin tells the stages of a batch by [`Batch::set_stages`](crate::Batch::set_stages), or by spans of `tracing`
-/// around its work, with the target [`Stage::SPAN`].
+/// A plugin reports the stages of a batch by [`Batch::set_stages`](crate::Batch::set_stages), or by spans of
+/// `tracing` around its work, with the target [`Stage::SPAN`].
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Stage {
@@ -32,11 +32,11 @@ impl Stage {
     pub const COPY_OUT: &'static str = "copy_out";
 
     /// Target of a span of `tracing` that is a stage: one that a thread enters and leaves while it executes a batch is
-    /// a stage of that batch, by the name of the span. A span within another one is a part of it, and none is told
-    /// where the plugin sets stages itself. Only in a library: a plugin that is linked into a program shares its spans.
+    /// a stage of that batch, named after the span. A span within another one is part of it; none counts if the plugin
+    /// sets stages itself. Only in a library: a plugin that is linked into a program shares its spans.
     ///
     /// A name has 1 to 64 characters of printable ASCII without spaces. A batch has at most 64 stages, and the stages
-    /// of a plugin have at most 64 names. A batch with more is left without stages, which the log has once.
+    /// of a plugin have at most 64 names. A batch with more is left without stages, which is logged once.
     ///
     /// ```
     /// use proctor_plugin_api::Stage;

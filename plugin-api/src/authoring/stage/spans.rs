@@ -1,7 +1,7 @@
-//! Spans of `tracing` as stages of a batch: those with the target [`Stage::SPAN`].
+//! Turns spans of `tracing` with the target [`Stage::SPAN`] into stages of a batch.
 //!
-//! A thread notes the outermost of them as they are left, without a lock and without memory of its own, and they become
-//! the stages of the batch that it executes, unless the plugin tells others.
+//! A thread records the outermost of them as they are left, without a lock and without memory of its own, and
+//! they become the stages of the batch that it executes, unless the plugin sets others.
 
 use std::{
     cell::RefCell,
@@ -24,11 +24,11 @@ const OTHER: u64 = 1;
 /// Id of a stage for whose name there is no room. Those of the other stages follow, by their names.
 const NAMELESS: u64 = 2;
 
-/// The names of stages, in the order in which they came; the first place that has none is followed by no other.
+/// Names of stages, in the order in which they came; no names follow the first empty place.
 static NAMES: [OnceLock<&'static str>; abi::PROCTOR_STAGE_NAME_COUNT_MAX] =
     [const { OnceLock::new() }; abi::PROCTOR_STAGE_NAME_COUNT_MAX];
 
-/// True if there has been a stage: a plugin that has none does not pay for them.
+/// True if there has been a stage: a plugin without stages does not pay for them.
 static ARE_USED: AtomicBool = AtomicBool::new(false);
 
 /// True if the log has it that there were too many stages.
@@ -42,9 +42,9 @@ thread_local! {
 struct Noted {
     stages: [Stage; abi::PROCTOR_STAGE_COUNT_MAX],
     count: usize,
-    /// Stages beyond those, for which or for whose names there is no room.
+    /// Number of further stages without room for them or their names.
     lost: usize,
-    /// Stages that the thread is in, one within the other; the outermost counts.
+    /// Depth of nested stages that the thread is in; the outermost counts.
     depth: usize,
     begin_ns: u64,
 }
@@ -59,7 +59,7 @@ impl Noted {
     };
 }
 
-/// Tells if a span is a stage.
+/// Returns whether a span is a stage.
 pub(in crate::authoring) fn is_stage(metadata: &Metadata<'_>) -> bool {
     metadata.is_span() && metadata.target() == Stage::SPAN
 }
@@ -97,7 +97,7 @@ pub(in crate::authoring) fn exit(id: &Id) {
     }
     let now_ns = now_ns();
     NOTED.with_borrow_mut(|noted| {
-        // One that began before the batch is none of its stages.
+        // A stage that began before the batch is not part of it.
         let Some(depth) = noted.depth.checked_sub(1) else { return };
         noted.depth = depth;
         if depth > 0 {

@@ -4,9 +4,9 @@ use proctor_test_needs::skip;
 
 use super::layout::layouts;
 
-/// A program that prints each size and offset that differs from that of the Rust types, and fails if there is one.
+/// Returns a program that prints each size and offset that differs from the Rust types, and fails if one does.
 ///
-/// A system keeps eight bits of what a program returns, so it returns no count.
+/// A system keeps eight bits of a program's exit status, so it returns no count.
 fn program() -> String {
     let mut text = String::from("#include \"proctor_plugin.h\"\n#include <stdio.h>\n");
     text += "static int check(const char *what, size_t c, size_t rust) {\n";
@@ -34,7 +34,7 @@ fn program() -> String {
     text
 }
 
-/// Compiles the program with all warnings as errors, runs it, and fails with what it printed.
+/// Compiles the program with all warnings as errors, runs it, and fails with its output.
 fn compile_and_run(compiler: &str, extension: &str, standard: &str) {
     if Command::new(compiler).arg("--version").output().is_err() {
         return skip(format!("no {compiler}; `cargo xtask setup` installs one"));

@@ -31,7 +31,7 @@ fn generated() -> String {
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);
     let text = String::from_utf8(text).unwrap();
-    // What is set apart for rustdoc is set apart in C by its indent.
+    // Text set apart for rustdoc is set apart in C by its indent.
     let is_fence = |line: &&str| line.trim().starts_with("```");
     let text: String =
         text.lines().filter(|line| !is_fence(line)).map(|line| line.to_owned() + "\n").collect();
@@ -43,7 +43,7 @@ fn generated() -> String {
     )
 }
 
-/// The files of the types, the basic ones first, and those of the extensions last.
+/// Returns the files of the types, the basic ones first and the extensions last.
 fn abi_files(crate_folder: &Path) -> Vec<PathBuf> {
     let order = ["basic", "manifest", "model", "batch", "host", "plugin", "extensions"];
     let position = |path: &PathBuf| {
@@ -105,8 +105,8 @@ fn every_id_names_its_structure() {
     }
 }
 
-/// Declarations that do not compile where a structure has another size than here, such as with packed structures or on
-/// a machine of 32 bits.
+/// Returns declarations that do not compile if a structure has another size than here, such as with packed
+/// structures or on a machine of 32 bits.
 fn assertions() -> String {
     let mut text = "\n/* The ABI is for machines of 64 bits, without packed structures. */\n\
                     #define PROCTOR_ASSERT(name, condition) typedef char proctor_assert_##name[(condition) ? 1 : -1]\n\
