@@ -37,7 +37,7 @@ pub(crate) fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four)).collect()
 }
 
-/// The largest difference of two answers; endless if there are not as many numbers, or a difference is none.
+/// Largest difference between two answers; infinite if they differ in length or a difference is not a number.
 pub(crate) fn distance<L: Copy + Into<f64>, R: Copy + Into<f64>>(left: &[L], right: &[R]) -> f64 {
     if left.len() != right.len() {
         return f64::INFINITY;

@@ -96,7 +96,7 @@ pub(crate) fn folder(prefix: &str, parent: Option<&Path>) -> Result<TempDir, Hos
     made.map_err(|source| output(&parent, source))
 }
 
-/// Has each case measured and added to the report, until the user wants no more; then prints the tables. The conclusion
+/// Measures each case and adds it to the report until the user wants no more; then prints the tables. The conclusion
 /// is bad if the report is not right.
 ///
 /// # Errors

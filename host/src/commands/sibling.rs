@@ -36,14 +36,11 @@ impl Sibling {
     /// Becomes the program: exit code, signals and output are its own from here on. Returns only if that fails.
     ///
     /// # Errors
-    /// [`HostError::Usage`] if the program is not beside this one.
+    /// [`HostError::Command`] if the program is not beside this one.
     pub(super) fn start(&self, subcommand: &str, flags: &SiblingFlags) -> Result<Conclusion, HostError> {
         match std::env::current_exe() {
             Ok(own) => Err(self.start_beside(&own, subcommand, &flags.flags)),
-            Err(error) => {
-                let program = self.program;
-                Err(HostError::Usage(format!("cannot find this program, and {program} beside it: {error}")))
-            }
+            Err(error) => Err(CommandError::NoSibling { program: self.program, error }.into()),
         }
     }
 

@@ -17,7 +17,7 @@ pub(crate) struct Mark(u64);
 /// # Safety
 /// The type is `#[repr(C)]`, its first field is a `Mark`, and that of each of its values is `MARK`.
 pub(crate) unsafe trait Object: Sized + 'static {
-    /// What its handles point to for the host.
+    /// The type that its handles point to for the host.
     type Handle;
     /// The first word of its kind.
     const MARK: Mark;

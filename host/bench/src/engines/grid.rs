@@ -24,7 +24,7 @@ use crate::{
 };
 use proctor_bed::Interrupt;
 use proctor_display::{Steps, Terminal};
-use proctor_words::{Conclusion, HostError};
+use proctor_words::{CommandError, Conclusion, HostError};
 
 /// Maximum number of turns of a system in one round; the quietest counts.
 const ATTEMPTS: u32 = 3;

@@ -27,7 +27,7 @@ use crate::{
 };
 use proctor_bed::Interrupt;
 use proctor_display::{Steps, Terminal, tell};
-use proctor_words::{Conclusion, HostError, text};
+use proctor_words::{CommandError, Conclusion, HostError, PluginError, UsageError, text};
 
 /// Maximum number of measurements of a system in search of a quiet one, and in search of one at full pace.
 const ATTEMPTS: u32 = 4;

@@ -39,7 +39,7 @@ pub(crate) const TURNS: &[Turn] = &[
     },
     Turn {
         name: "none as a predicate",
-        count_max: 9,
+        count_max: 0,
         phrases: &["is none", "are none", "was none", "were none", "be none"],
         strictness: Strictness::FirstLines,
         unless_after: &["there", "There"],
@@ -48,24 +48,24 @@ pub(crate) const TURNS: &[Turn] = &[
     },
     Turn {
         name: "any more for no longer",
-        count_max: 21,
+        count_max: 7,
         phrases: &["any more"],
         strictness: Strictness::FirstLines,
         ..Turn::UNNAMED
     },
     Turn { name: "Has something done", count_max: 2, openings: &["Has"], ..Turn::UNNAMED },
-    Turn { name: "What for the thing itself", count_max: 122, openings: &["What"], ..Turn::UNNAMED },
+    Turn { name: "What for the thing itself", count_max: 51, openings: &["What"], ..Turn::UNNAMED },
     Turn {
         name: "that of or those of for a genitive",
-        count_max: 431,
+        count_max: 167,
         openings: &["That of", "Those of"],
         phrases: &["that of", "those of"],
         ..Turn::UNNAMED
     },
-    Turn { name: "Those for the noun", count_max: 35, openings: &["Those"], ..Turn::UNNAMED },
+    Turn { name: "Those for the noun", count_max: 19, openings: &["Those"], ..Turn::UNNAMED },
     Turn {
         name: "whoever",
-        count_max: 28,
+        count_max: 12,
         openings: &["Whoever"],
         phrases: &["whoever"],
         strictness: Strictness::Pages,
@@ -73,7 +73,7 @@ pub(crate) const TURNS: &[Turn] = &[
     },
     Turn {
         name: "all that for everything",
-        count_max: 72,
+        count_max: 31,
         openings: &["All that"],
         phrases: &["all that"],
         strictness: Strictness::Pages,
