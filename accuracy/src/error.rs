@@ -9,19 +9,13 @@ use proctor_volumes::VolumeError;
 
 /// Why there is no accuracy.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum AccuracyError {
-    /// The log cannot be read.
     #[error("cannot read the accuracy log {}", path.display())]
-    ReadLog {
-        /// The log.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    ReadLog { path: PathBuf, source: io::Error },
     /// The log is not in LoadGen's form.
     #[error("{} is not a whole accuracy log: {reason}", path.display())]
     Log {
-        /// The log.
         path: PathBuf,
         /// The record, counted from 1, and its fault.
         reason: String,
@@ -29,14 +23,8 @@ pub enum AccuracyError {
     /// No registered metric, or no registered labels, have this name.
     #[error(transparent)]
     Unknown(#[from] UnknownName),
-    /// The reference or the ratio is no usable number.
     #[error("{key} is {value}, but must be a number above 0")]
-    Target {
-        /// `reference_value` or `target_ratio`.
-        key: &'static str,
-        /// The value as given.
-        value: f64,
-    },
+    Target { key: &'static str, value: f64 },
     /// The metric cannot compare these responses with these answers; the text names the types that it takes.
     #[error("{0}")]
     Mismatch(String),
@@ -44,26 +32,12 @@ pub enum AccuracyError {
     /// model or the file.
     #[error("{0}")]
     Reference(String),
-    /// The responses have no score.
     #[error("the responses cannot be scored")]
     Score(#[source] ScoreError),
-    /// The labels hold no usable answer for a sample, so no response to it can be scored.
     #[error("the right answer to sample {sample} is unusable; restore the labels of the data set")]
-    RightAnswer {
-        /// The sample.
-        sample: usize,
-        /// The fault.
-        source: ScoreError,
-    },
-    /// The volumes of a case have no labels that can be compared with.
+    RightAnswer { sample: usize, source: ScoreError },
     #[error("the labels of {} cannot be prepared", path.display())]
-    Volumes {
-        /// The labels of the case.
-        path: PathBuf,
-        /// The fault.
-        source: VolumeError,
-    },
-    /// The labels cannot be read.
+    Volumes { path: PathBuf, source: VolumeError },
     #[error("the labels cannot be read")]
     Labels(#[from] DatasetError),
 }
