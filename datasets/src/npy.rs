@@ -23,45 +23,35 @@ pub struct NpyHeader {
 
 /// Why bytes are not the header of an array that is read here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum NpyFault {
-    /// The first bytes are others.
     #[error("does not begin as a .npy file")]
     Magic,
     /// The bytes belong to another kind of file; the text says which.
     #[error("does not begin as a .npy file ({0})")]
     Foreign(&'static str),
-    /// There is no such version of the format.
     #[error("is of version {0} of the format; 1 to 3 are read here")]
     Version(u8),
-    /// The header does not end.
     #[error("ends within its header, or has a header of more than 64 KiB")]
     Cut,
-    /// The dictionary is not as NumPy writes it.
     #[error("has the header {0:?}, which is not a dictionary of descr, fortran_order and shape")]
     Dictionary(String),
-    /// Columns come first.
     #[error("is in Fortran's order; save it in C's order")]
     FortranOrder,
 }
 
 /// Why the elements of an array do not fill its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum NpySizeFault {
-    /// The file ends too soon.
     #[error("has {got} bytes instead of {expected}: it is cut short")]
     Short {
         /// Number of bytes that the header asks for, including its own.
         expected: u64,
-        /// Actual number of bytes.
         got: u64,
     },
-    /// More bytes follow than the header accounts for.
     #[error("has {excess} bytes more than its header says")]
-    Long {
-        /// Number of bytes behind the last element.
-        excess: u64,
-    },
-    /// No file can have as many elements.
+    Long { excess: u64 },
     #[error("says that it has more bytes than any file")]
     Beyond,
 }

@@ -68,78 +68,47 @@ const ABSENT: u32 = u32::MAX;
 
 /// Why samples could not be loaded, unloaded or read.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum StoreError {
-    /// A set is still loaded.
     #[error("a set of {loaded_count} samples is still loaded; unload it before the next")]
-    AlreadyLoaded {
-        /// Length of the list that was loaded.
-        loaded_count: usize,
-    },
-    /// The sample is not loaded, or less often than it is to be unloaded.
+    AlreadyLoaded { loaded_count: usize },
     #[error("sample {0} is not loaded")]
     NotLoaded(SampleIndex),
-    /// The sample was loaded more often than it is to be unloaded.
     #[error("sample {0} is loaded, but missing from the list to unload; give the list of the load again")]
     StillLoaded(SampleIndex),
-    /// The index is past the end of the data set.
     #[error("there is no sample {index}: the data set has {sample_count} samples, counted from 0")]
-    NoSuchSample {
-        /// The index.
-        index: SampleIndex,
-        /// Number of samples of the data set.
-        sample_count: u64,
-    },
-    /// The model has no such input.
+    NoSuchSample { index: SampleIndex, sample_count: u64 },
     #[error("there is no input {number}: the model has {input_count} inputs, counted from 0")]
-    NoSuchInput {
-        /// Position of the input.
-        number: usize,
-        /// Number of inputs.
-        input_count: usize,
-    },
-    /// The set does not fit into memory.
+    NoSuchInput { number: usize, input_count: usize },
     #[error(
         "{distinct_count} samples{} need {needed_bytes} bytes of memory, but {limit_bytes} are allowed; {}",
         copied(*copy_count),
         smaller(*distinct_count, *copy_count, *needed_bytes, *limit_bytes)
     )]
     TooLarge {
-        /// Number of different samples in the list.
         distinct_count: usize,
         /// Number of samples that are stored once more.
         copy_count: usize,
         /// Memory needed; saturated at the largest number.
         needed_bytes: u64,
-        /// Memory allowed.
         limit_bytes: u64,
     },
-    /// A sample does not have the shape that its input may have.
     #[error(
         "input \"{}\" of sample {index} has the shape {shape:?}, which does not fit into the benchmark's {:?}; raise the \
          shape in its definition", input.name, input.shape
     )]
     Shape {
-        /// The sample.
         index: SampleIndex,
-        /// The input.
         input: TensorSpec,
         /// The shape of the sample; of all inputs if there are not as many as the model has.
         shape: Vec<usize>,
     },
-    /// There is no memory for the samples, or it cannot be used.
     #[error("there is no memory for the samples: {0}")]
     Memory(FillError),
-    /// Another program that was to make the samples ready failed, and has said at which.
     #[error("they could not be prepared")]
     Prepare(#[source] FillError),
-    /// Reading or preprocessing a sample failed.
     #[error("sample {index} could not be prepared")]
-    Fill {
-        /// The sample.
-        index: SampleIndex,
-        /// The error.
-        source: FillError,
-    },
+    Fill { index: SampleIndex, source: FillError },
 }
 
 /// Words for samples that are stored once more.

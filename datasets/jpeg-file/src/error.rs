@@ -4,42 +4,21 @@ use std::fmt;
 
 /// Why a file cannot be read as a picture.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum JpegError {
-    /// It is something else, whatever its name says.
     #[error("it is {0} and no JPEG file, whatever its name says; convert it, or restore the published file")]
     Another(FileKind),
     /// It is a file that a failed download, a checkout or a packer leaves; the text says which.
     #[error("it is no JPEG file: {0}")]
     Misfetched(&'static str),
-    /// It ends too soon.
     #[error("it is cut: it ends after {size_bytes} bytes, {within}; restore the published file")]
-    Cut {
-        /// Size of the file.
-        size_bytes: usize,
-        /// The part that is not whole.
-        within: Where,
-    },
-    /// A part contradicts the format.
+    Cut { size_bytes: usize, within: Where },
     #[error("it is damaged at byte {offset}: {fault}; restore the published file")]
-    Damaged {
-        /// Place of the part in the file.
-        offset: usize,
-        /// The contradiction.
-        fault: Fault,
-    },
-    /// A kind of JPEG that is not read.
+    Damaged { offset: usize, fault: Fault },
     #[error("it is a JPEG file {0}, which is not read; encode it again as a baseline file")]
     Unsupported(Unsupported),
-    /// More pixels than the reader accepts.
     #[error("it says that it has {width} x {height} pixels, more than the {most} that are read")]
-    TooLarge {
-        /// Number of columns as the header says.
-        width: u32,
-        /// Number of rows as the header says.
-        height: u32,
-        /// Maximum number of pixels.
-        most: u64,
-    },
+    TooLarge { width: u32, height: u32, most: u64 },
 }
 
 /// A kind of file, by its first bytes.

@@ -12,27 +12,12 @@ pub struct Conversion {
 
 /// Why values cannot be converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum ConvertError {
-    /// A 64-bit integer that has no 32-bit counterpart.
     #[error("the value {value} does not fit into {to}")]
-    TooLarge {
-        /// The value.
-        value: i64,
-        /// The type that it was to have.
-        to: ElementType,
-    },
-    /// The two slices hold different numbers of elements.
+    TooLarge { value: i64, to: ElementType },
     #[error("{source_bytes} bytes of {from} are not the values for {target_bytes} bytes of {to}")]
-    Sizes {
-        /// Type of the source's elements.
-        from: ElementType,
-        /// Size of the source.
-        source_bytes: usize,
-        /// Type of the target's elements.
-        to: ElementType,
-        /// Size of the target.
-        target_bytes: usize,
-    },
+    Sizes { from: ElementType, source_bytes: usize, to: ElementType, target_bytes: usize },
 }
 
 impl Conversion {

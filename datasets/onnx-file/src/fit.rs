@@ -47,51 +47,22 @@ pub enum Batching {
 
 /// Why a model does not fit a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum FitError {
-    /// The inputs are others than the benchmark's.
     #[error("the model takes {takes}, but the benchmark has {has}: {why}")]
-    Inputs {
-        /// Inputs of the model, with their types and shapes.
-        takes: String,
-        /// Input tensors of a sample.
-        has: String,
-        /// The difference, in words.
-        why: String,
-    },
-    /// The outputs are others than the benchmark's.
+    Inputs { takes: String, has: String, why: String },
     #[error("the model gives {gives}, but the benchmark wants {wants}: {why}")]
-    Outputs {
-        /// Outputs of the model, with their types and shapes.
-        gives: String,
-        /// Output tensors of a sample.
-        wants: String,
-        /// The difference, in words.
-        why: String,
-    },
-    /// An output has a type that no accuracy script reads.
+    Outputs { gives: String, wants: String, why: String },
     #[error(
         "output \"{name}\" of the model holds {value_type}, which nothing can score; export the model so that it gives \
          {wanted}"
     )]
-    OutputType {
-        /// Name of the output.
-        name: String,
-        /// Its type.
-        value_type: ValueType,
-        /// The type that the benchmark wants.
-        wanted: ElementType,
-    },
-    /// The model is made for smaller batches than the run may form.
+    OutputType { name: String, value_type: ValueType, wanted: ElementType },
     #[error(
         "the model takes batches of {fixed} and no others, but the run may form batches of {asked}; set batch_size = \
          {fixed}, or export the model with a free first dimension"
     )]
-    FixedBatch {
-        /// Size of the model's batches.
-        fixed: usize,
-        /// Largest batch of the run.
-        asked: usize,
-    },
+    FixedBatch { fixed: usize, asked: usize },
 }
 
 impl Fit {

@@ -12,34 +12,17 @@ use crate::{
 
 /// Why a plugin cannot run what it is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum RequestError {
-    /// The benchmark has no ONNX file.
     #[error("model \"{model}\" has no ONNX file; name one with model.files.onnx.path")]
-    NoFile {
-        /// The model.
-        model: String,
-    },
-    /// The file is made for another number format.
+    NoFile { model: String },
     #[error(
         "{} computes in {is}, but {asked} was asked for; run it with --precision {is} or name a file that is {asked}",
         path.display()
     )]
-    Precision {
-        /// The file.
-        path: PathBuf,
-        /// Its number format.
-        is: Precision,
-        /// The one that was asked for.
-        asked: String,
-    },
-    /// The model's tensors do not match the benchmark's.
+    Precision { path: PathBuf, is: Precision, asked: String },
     #[error("{} does not fit the benchmark: {source}", path.display())]
-    Fit {
-        /// The file.
-        path: PathBuf,
-        /// The difference.
-        source: FitError,
-    },
+    Fit { path: PathBuf, source: FitError },
 }
 
 impl OnnxFile {

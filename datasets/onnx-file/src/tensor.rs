@@ -23,42 +23,21 @@ pub struct TensorData<'a> {
 
 /// Why a constant cannot be read, to be put behind its name.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum TensorError {
-    /// No tensor can have this shape.
     #[error("has the shape {0:?}")]
     Shape(Vec<i64>),
-    /// The elements are texts or the like.
     #[error("holds {0}, which is not supported")]
     Type(ValueType),
-    /// The bytes end within an element.
     #[error("has {bytes} bytes, which are not whole values of {element}")]
-    Parts {
-        /// Number of the bytes.
-        bytes: usize,
-        /// Type of the elements.
-        element: ElementType,
-    },
-    /// There are more or fewer elements than the shape says.
+    Parts { bytes: usize, element: ElementType },
     #[error("has {got} values, but the shape {shape:?} has {count}")]
-    Count {
-        /// Number of the elements.
-        got: usize,
-        /// The shape.
-        shape: Vec<usize>,
-        /// Number of elements that it has.
-        count: usize,
-    },
+    Count { got: usize, shape: Vec<usize>, count: usize },
     /// The entry that names the external file of the values makes no sense; the text says why.
     #[error("{0}")]
     Entry(String),
-    /// The other file cannot be read.
     #[error("is in {file}, which cannot be read: {source}")]
-    External {
-        /// The file.
-        file: String,
-        /// The system's error.
-        source: io::Error,
-    },
+    External { file: String, source: io::Error },
 }
 
 impl<'a> TensorData<'a> {

@@ -43,177 +43,91 @@ impl From<Defect> for DatasetError {
 
 /// Something that is wrong with a file; as text it says what to do.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum Problem {
-    /// It is not there.
     #[error("it is missing: restore it")]
     Missing,
     /// It is packed, or no text that can be read.
     #[error("{0}")]
     Text(#[from] TextFault),
-    /// It is no regular file.
     #[error("{0}: restore it")]
     Irregular(Irregular),
-    /// The system does not let it be read.
     #[error("it cannot be read ({0}): look at its permissions and at the disk")]
     Unreadable(io::ErrorKind),
-    /// The list of the data set does not name it.
     #[error("{listed_in} does not name it: remove it, or restore the list")]
-    NotListed {
-        /// Name of the list.
-        listed_in: &'static str,
-    },
-    /// It holds another number of things than the published or generated set.
+    NotListed { listed_in: &'static str },
     #[error("it holds {got} {things} instead of {expected}: restore it")]
-    Count {
-        /// The things, in the plural.
-        things: &'static str,
-        /// Their number in the whole set.
-        expected: u64,
-        /// Their number here.
-        got: u64,
-    },
+    Count { things: &'static str, expected: u64, got: u64 },
     /// It is no picture that can be read.
     #[error("{0}")]
     Jpeg(#[from] JpegError),
     /// It is no volume that can be read.
     #[error("{0}")]
     Nifti(#[from] NiftiError),
-    /// It is whole, and still not what a model's preprocessing takes.
     #[error("it cannot be prepared ({reason}): restore it")]
     Unprepared {
         /// The fault, from the preprocessing.
         reason: String,
     },
-    /// Its extents differ from the other volume's of the same case.
     #[error("its extents are {got:?}, but those of its case are {expected:?}: restore both files")]
-    Extents {
-        /// Extents of the first volume of the case.
-        expected: [usize; 3],
-        /// Its extents.
-        got: [usize; 3],
-    },
-    /// A voxel has a label that there is not.
+    Extents { expected: [usize; 3], got: [usize; 3] },
     #[error("a voxel has the label {label}, and only {known:?} are known: restore it")]
-    VoxelLabel {
-        /// The label.
-        label: u8,
-        /// Labels that there are.
-        known: &'static [u8],
-    },
+    VoxelLabel { label: u8, known: &'static [u8] },
     /// It is no array that can be read.
     #[error("{0}")]
     Array(#[from] ArrayFault),
-    /// It has so many faulty lines that the rest was not looked at.
     #[error(
         "{fault_count} of its first {line} lines are faulty, the rest was not looked at: is it another file?"
     )]
-    GivenUp {
-        /// Faulty lines.
-        fault_count: usize,
-        /// Number of lines looked at.
-        line: u64,
-    },
-    /// The picture has another size than the list says.
+    GivenUp { fault_count: usize, line: u64 },
     #[error(
         "it has {} x {} pixels, but {listed_in} says {} x {}: restore the picture or the list",
         got.0, got.1, expected.0, expected.1
     )]
-    PictureSize {
-        /// Name of the list.
-        listed_in: &'static str,
-        /// Columns and rows as listed.
-        expected: (u32, u32),
-        /// Columns and rows in the file.
-        got: (u32, u32),
-    },
+    PictureSize { listed_in: &'static str, expected: (u32, u32), got: (u32, u32) },
     /// It is no sound that can be read.
     #[error("{0}")]
     Sound(#[from] SoundError),
     /// It is not the vocabulary that it should be.
     #[error("{0}")]
     Vocabulary(#[from] VocabularyError),
-    /// Its bytes are not those that were published.
     #[error("its MD5 is {got} instead of {expected}: restore it")]
-    Md5 {
-        /// Sum of the published file.
-        expected: &'static str,
-        /// Sum of this one.
-        got: String,
-    },
-    /// It is of another version.
+    Md5 { expected: &'static str, got: String },
     #[error("it is of version \"{got}\" instead of \"{expected}\": take the file of that version")]
-    Version {
-        /// Version that is needed.
-        expected: &'static str,
-        /// Version that it names.
-        got: String,
-    },
-    /// It is not the JSON that it should be.
+    Version { expected: &'static str, got: String },
     #[error("it is not JSON of the form that it should have ({reason}): restore it")]
     Json {
         /// The fault with its place, from the parser.
         reason: String,
     },
-    /// A line is not as it should be.
     #[error("line {number} {fault}: correct the line")]
     Line {
         /// Its number, from 1.
         number: usize,
-        /// The fault.
         fault: LineFault,
     },
-    /// An annotation is not as it should be.
     #[error("annotation {id} {fault}: correct or remove it")]
-    Annotation {
-        /// Its `id`.
-        id: u64,
-        /// The fault.
-        fault: AnnotationFault,
-    },
-    /// An entry of a list is not as it should be.
+    Annotation { id: u64, fault: AnnotationFault },
     #[error("entry {number} {fault}: correct the entry")]
     Entry {
         /// Its number, from 1.
         number: usize,
-        /// The fault.
         fault: EntryFault,
     },
-    /// A question has no answer.
     #[error("question {id} has no answer: restore it")]
-    NoAnswer {
-        /// Its `id`.
-        id: String,
-    },
-    /// An answer is not to be found in the context of its question.
+    NoAnswer { id: String },
     #[error("question {id} has the answer \"{text}\", which does not stand in its context: restore it")]
-    AnswerElsewhere {
-        /// The `id` of the question.
-        id: String,
-        /// The answer.
-        text: String,
-    },
-    /// An answer says that it begins where its context has no room for it.
+    AnswerElsewhere { id: String, text: String },
     #[error("question {id} has an answer with answer_start {start}, outside of its context: restore it")]
     AnswerStart {
-        /// The `id` of the question.
         id: String,
         /// The place as it is given.
         start: String,
     },
-    /// Two entries have the same `id` or name, which have to be unique.
     #[error("{key} {value} is there twice: remove one of the two entries")]
-    Twice {
-        /// The key, with the list that it is in.
-        key: &'static str,
-        /// The value.
-        value: String,
-    },
-    /// A name of a file leads out of the folder of the data set.
+    Twice { key: &'static str, value: String },
     #[error("it names \"{name}\", which lies outside of the data set: correct the name")]
-    Outside {
-        /// The name.
-        name: String,
-    },
+    Outside { name: String },
 }
 
 impl Problem {
@@ -231,79 +145,36 @@ impl Problem {
 
 /// Something that is wrong with an entry of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum EntryFault {
-    /// It has no file of the recording as it was spoken.
     #[error("names no file of speed 1")]
     NoFile,
-    /// It does not say what is spoken.
     #[error("has no transcript")]
     NoTranscript,
-    /// The path leads out of the folder.
     #[error("names \"{name}\", which lies outside of the data set")]
-    Outside {
-        /// The path.
-        name: String,
-    },
-    /// An earlier entry names the same file.
+    Outside { name: String },
     #[error("names \"{name}\", as does entry {first}")]
-    Twice {
-        /// The path.
-        name: String,
-        /// Number of the earlier entry.
-        first: usize,
-    },
+    Twice { name: String, first: usize },
 }
 
 /// Something that is wrong with a line of a list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum LineFault {
-    /// Nothing on it.
     #[error("is empty")]
     Empty,
-    /// Another number of fields.
     #[error("has {got} fields instead of {expected}")]
-    Fields {
-        /// Expected number of fields.
-        expected: usize,
-        /// Actual number of fields.
-        got: usize,
-    },
-    /// The label is not the number of a class.
+    Fields { expected: usize, got: usize },
     #[error("has the label \"{label}\", which is no number below {class_count}")]
-    Label {
-        /// The label.
-        label: String,
-        /// Number of classes.
-        class_count: u64,
-    },
-    /// The path leads out of the folder.
+    Label { label: String, class_count: u64 },
     #[error("names \"{name}\", which lies outside of the data set")]
-    Outside {
-        /// The path.
-        name: String,
-    },
-    /// An earlier line names the same file.
+    Outside { name: String },
     #[error("names \"{name}\", as does line {first}")]
-    Twice {
-        /// The path.
-        name: String,
-        /// Number of the earlier line.
-        first: usize,
-    },
-    /// A field of a row of clicks is not of its kind.
+    Twice { name: String, first: usize },
     #[error("has \"{text}\" for a {field}")]
-    Field {
-        /// The field.
-        field: RowField,
-        /// Its text.
-        text: String,
-    },
-    /// It is not the name of a case.
+    Field { field: RowField, text: String },
     #[error("is \"{text}\" instead of a name such as HGG__BraTS19_2013_13_1")]
-    Case {
-        /// The line.
-        text: String,
-    },
+    Case { text: String },
 }
 
 /// Field of a row of clicks.

@@ -6,42 +6,24 @@ use crate::format::Format;
 
 /// Why a file is not the sound that it should be. The file is for the caller to name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum SoundError {
-    /// Its first bytes belong to neither kind of file.
     #[error("it is neither a WAV nor a FLAC file: convert it, or restore it")]
     Foreign,
     /// The file is what a failed download, a checkout or a packer leaves behind; the text says which.
     #[error("it is neither a WAV nor a FLAC file: {0}")]
     Misfetched(&'static str),
-    /// It ends too early.
     #[error("it ends after {size_bytes} bytes, within {within}: restore it")]
-    Cut {
-        /// Size of the file.
-        size_bytes: usize,
-        /// The part that is not whole.
-        within: Part,
-    },
-    /// The samples of a WAV file are not plain numbers.
+    Cut { size_bytes: usize, within: Part },
     #[error("its samples are of the WAV encoding {0:#06x}, but 0x0001 (PCM) is read here: convert it")]
     Encoding(u16),
-    /// Rate, channels or size of the samples are not those that were asked for.
     #[error("it has {got} instead of {expected}: convert it, or restore it")]
-    Format {
-        /// Format that was asked for.
-        expected: Format,
-        /// Format of the file.
-        got: Format,
-    },
-    /// The FLAC decoder gave up.
+    Format { expected: Format, got: Format },
     #[error("it is a damaged FLAC file ({0}): restore it")]
     Flac(String),
     /// A FLAC file has more samples than are read; a few of its bytes may stand for any number of samples.
     #[error("it has more than {most} samples, and a FLAC file of more is not read: restore it, or cut it up")]
-    TooLong {
-        /// The most samples that are read.
-        most: u64,
-    },
-    /// The decoded samples are not those that the header describes.
+    TooLong { most: u64 },
     #[error("its samples do not match {0} in its header: restore it")]
     Samples(Part),
 }

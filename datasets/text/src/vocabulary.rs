@@ -11,44 +11,20 @@ pub struct Vocabulary {
 
 /// Why a list of tokens is not the vocabulary that it should be. The place is for the caller to name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum VocabularyError {
-    /// Tokens are missing, or there are others.
     #[error("it has {got} tokens instead of {expected}; take the vocabulary that the model was trained with")]
-    Count {
-        /// Number of tokens that there should be.
-        expected: usize,
-        /// Number of tokens that there are.
-        got: usize,
-    },
-    /// A token has two numbers.
+    Count { expected: usize, got: usize },
     #[error("token {token:?} has the numbers {first} and {second}; restore the file")]
-    Repeated {
-        /// The token.
-        token: String,
-        /// Its lower number.
-        first: usize,
-        /// Its higher number.
-        second: usize,
-    },
-    /// A number has no token.
+    Repeated { token: String, first: usize, second: usize },
     #[error("token {0} is empty; restore the file")]
     Empty(usize),
-    /// A token that everything depends on is not there.
     #[error("it has no token {0:?}; take the vocabulary of an uncased BERT")]
     Absent(&'static str),
-    /// The file is not JSON of the right form.
     #[error("it is not a tokenizer in JSON: {0}")]
     Json(String),
-    /// It is another kind of tokenizer.
     #[error("its {key} is {got}, but an uncased BERT's is {expected}; take the tokenizer of an uncased BERT")]
-    Kind {
-        /// The key, from the root of the file.
-        key: &'static str,
-        /// The value that it should have.
-        expected: &'static str,
-        /// The value that it has.
-        got: String,
-    },
+    Kind { key: &'static str, expected: &'static str, got: String },
 }
 
 impl Vocabulary {

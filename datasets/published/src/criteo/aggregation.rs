@@ -51,35 +51,27 @@ enum Starts {
 
 /// A fault of a trace file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum TraceError {
-    /// A line is not three numbers.
     #[error("line {line} is \"{text}\", which is not \"start, end, count\"")]
     Line {
         /// Its number, from 1.
         line: usize,
-        /// Its text.
         text: String,
     },
-    /// A sample has no rows, or its number of rows does not match its range.
     #[error("line {line} has rows {start} to {end} and counts {count}")]
     Count {
         /// Its number, from 1.
         line: usize,
-        /// First row.
         start: u64,
-        /// The row behind the last.
         end: u64,
-        /// Number of rows as written.
         count: u64,
     },
-    /// A sample does not begin where the one before it ends.
     #[error("line {line} begins with row {got} instead of {expected}")]
     Gap {
         /// Its number, from 1.
         line: usize,
-        /// The row that must come next.
         expected: u64,
-        /// The row that the sample begins with.
         got: u64,
     },
 }

@@ -35,27 +35,15 @@ pub struct LogitsError(pub usize);
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum AnswerError {
-    /// There are more positions than a row has.
     #[error(
         "sample {row} has logits for {got} positions, more than the {most} of a row; check the output of the model"
     )]
-    Length {
-        /// The row.
-        row: usize,
-        /// Positions that a row has.
-        most: usize,
-        /// Positions of the longer of the two.
-        got: usize,
-    },
+    Length { row: usize, most: usize, got: usize },
     /// A logit is NaN or plus infinity. Minus infinity marks a position that is impossible.
     #[error("sample {row} has no number as logit at position {position}; the model has overflowed")]
-    NotANumber {
-        /// The row.
-        row: usize,
-        /// The first such position.
-        position: usize,
-    },
+    NotANumber { row: usize, position: usize },
 }
 
 /// A text that may be the answer.
