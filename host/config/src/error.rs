@@ -13,7 +13,6 @@ use crate::{
 /// One thing that is wrong with the settings. Every message names the place, the key and the value.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
-    /// A file that was asked for cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     CannotRead { path: PathBuf, source: io::Error },
     /// A file that was asked for is another kind of file; `what` says which.
@@ -28,12 +27,10 @@ pub(crate) enum ConfigError {
     /// A line of a trace of arrivals is in error.
     #[error("{}: {error}", path.display())]
     Trace { path: PathBuf, error: TraceError },
-    /// A trace should be played, but none is named.
     #[error(
         "arrivals = trace needs a trace: give arrivals_trace, a file with an arrival instant on each line"
     )]
     NoTrace,
-    /// No setting has this name.
     #[error("{origin}: unknown setting \"{key}\"{hint}")]
     UnknownKey { origin: Origin, key: String, hint: String },
     /// A key with model and scenario, as LoadGen's files have them.
@@ -41,19 +38,15 @@ pub(crate) enum ConfigError {
         "{origin}: {key} is a line of LoadGen's files: put it into a file for --user-conf, or set {setting}"
     )]
     LineOfLoadGen { origin: Origin, key: String, setting: &'static str },
-    /// A short name that means nothing in this scenario.
     #[error("{origin}: {key} means nothing in scenario {scenario}; it stands for {meanings}")]
     NotInScenario { origin: Origin, key: String, scenario: Scenario, meanings: String },
     /// A value of the wrong type, or an unknown name.
     #[error("{origin}: {key} = {value}: give {expected}")]
     WrongType { origin: Origin, key: String, value: String, expected: String },
-    /// A number that makes no sense.
     #[error("{origin}: {key} = {value} is out of range: give {allowed}")]
     OutOfRange { origin: Origin, key: String, value: String, allowed: String },
-    /// An argument of `--set` that is no assignment.
     #[error("flag {flag}: \"{text}\" is no assignment: write setting=value or plugin.option=value")]
     MalformedAssignment { flag: String, text: String },
-    /// No benchmark has this name.
     #[error(
         "{origin}: unknown benchmark \"{name}\"{hint}; known are {known}, or give the path of a definition (*.toml)"
     )]
@@ -61,7 +54,6 @@ pub(crate) enum ConfigError {
     /// A key of a benchmark definition is unknown, missing or wrong.
     #[error("{}: {key}: {problem}", file.display())]
     Definition { file: PathBuf, key: String, problem: String },
-    /// The round has no such quality target for the benchmark.
     #[error("{origin}: quality_target = {value}: {benchmark} under {round}{} has {known}", in_suite(*suite))]
     NoSuchTarget {
         origin: Origin,
@@ -71,7 +63,6 @@ pub(crate) enum ConfigError {
         suite: Option<Suite>,
         known: String,
     },
-    /// The benchmark does not have the scenario.
     #[error(
         "{origin}: benchmark {benchmark} has no scenario {scenario}{}; it has {known}{}",
         because(reason),
@@ -89,7 +80,6 @@ pub(crate) enum ConfigError {
     /// The round does not have Interactive for the benchmark. `own` is the benchmark that it has in its place.
     #[error("{origin}: scenario = Interactive: {round} does not have it; {having}{}", in_its_place(*own, round))]
     NoInteractive { origin: Origin, round: &'static str, own: Option<&'static str>, having: String },
-    /// The round has no suites.
     #[error("{origin}: suite = {suite}: {round} has no suites; leave it out")]
     NoSuites { origin: Origin, suite: Suite, round: &'static str },
 }

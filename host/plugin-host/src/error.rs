@@ -10,15 +10,13 @@ use crate::call::Call;
 /// `plugin` is the name that the plugin gives itself.
 #[derive(Debug, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum PluginHostError {
-    /// No plugin has this name.
     #[error("found no plugin \"{name}\"{hint}; looked in {looked}")]
     NotFound {
-        /// The name as given.
         name: String,
         /// A suggestion, or empty.
         hint: String,
-        /// Every place that was searched.
         looked: String,
     },
     /// The plugin cannot be loaded or believed: the file cannot be read, is no shared library or does not export the
@@ -29,9 +27,7 @@ pub enum PluginHostError {
     /// An option is unknown or has a wrong value.
     #[error("plugin {plugin}: {error}")]
     Option {
-        /// Name of the plugin.
         plugin: String,
-        /// Reason why the option is refused.
         #[source]
         error: OptionError,
     },
@@ -39,12 +35,9 @@ pub enum PluginHostError {
     /// the plugin and the part of the request.
     #[error("{0}")]
     Demand(String),
-    /// A call returned a status other than OK.
     #[error("plugin {plugin}: {call} failed ({}){}", with_code(*status, *vendor_code), prefixed(message))]
     CallFailed {
-        /// Name of the plugin.
         plugin: String,
-        /// Failed call.
         call: Call,
         /// The status, one of the ABI's.
         status: abi::ProctorStatus,
@@ -56,20 +49,8 @@ pub enum PluginHostError {
     /// The call does not fit the life cycle; the text names the object and the state that it is in.
     #[error("{0}")]
     WrongState(String),
-    /// An output does not have the size that the model was asked for.
     #[error("plugin {plugin}: output \"{tensor}\" of sample {sample} has {got} bytes instead of {expected}")]
-    OutputSize {
-        /// Name of the plugin.
-        plugin: String,
-        /// Name of the tensor.
-        tensor: String,
-        /// Index of the sample.
-        sample: u64,
-        /// Size of the declared shape, in bytes.
-        expected: usize,
-        /// Size that the plugin states, in bytes.
-        got: usize,
-    },
+    OutputSize { plugin: String, tensor: String, sample: u64, expected: usize, got: usize },
     /// The crash report cannot be set up; the text has the path of the report and the reason.
     #[error("cannot set up the crash report {0}")]
     CrashReport(String),

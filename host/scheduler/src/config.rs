@@ -77,36 +77,19 @@ impl Default for SchedulerConfig {
 
 /// Reason why a scheduler cannot be made.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum SchedulerError {
     /// No policy has this name.
     #[error(transparent)]
     UnknownPolicy(#[from] UnknownName),
-    /// A number that makes no sense.
     #[error("scheduler setting {key} = {got} is out of range; use {min} to {max}")]
-    OutOfRange {
-        /// Name of the setting.
-        key: &'static str,
-        /// Value that was given.
-        got: u64,
-        /// Minimum allowed value.
-        min: u64,
-        /// Maximum allowed value.
-        max: u64,
-    },
-    /// The caller made another number of instances than it configured.
+    OutOfRange { key: &'static str, got: u64, min: u64, max: u64 },
     #[error("scheduler setting instances = {expected}, but {got} instances were created")]
-    InstanceCount {
-        /// Configured number.
-        expected: usize,
-        /// Number of instances handed over.
-        got: usize,
-    },
-    /// The operating system refuses another thread.
+    InstanceCount { expected: usize, got: usize },
     #[error("cannot start the thread of instance {instance}; lower the scheduler setting instances")]
     Spawn {
         /// Number of the instance, from 0.
         instance: usize,
-        /// The system's reason.
         #[source]
         source: std::io::Error,
     },

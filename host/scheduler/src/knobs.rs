@@ -19,29 +19,16 @@ pub struct KnobHandle(Weak<dyn Turn>);
 
 /// Reason why a knob cannot be turned.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum KnobError {
-    /// The scheduler was shut down or dropped.
     #[error("the scheduler has ended")]
     Ended,
-    /// Another instance would be one too many.
     #[error("there are {instances_max} instances already, the most that there may be")]
-    Full {
-        /// Maximum number of instances.
-        instances_max: usize,
-    },
-    /// It is the only instance that takes batches.
+    Full { instances_max: usize },
     #[error("instance {instance} is the last one")]
-    Last {
-        /// Number of the instance.
-        instance: usize,
-    },
-    /// No instance has this number, or it was retired before.
+    Last { instance: usize },
     #[error("there is no instance {instance}")]
-    Missing {
-        /// Number that was given.
-        instance: usize,
-    },
-    /// The operating system refuses another thread.
+    Missing { instance: usize },
     #[error("cannot start a thread for another instance")]
     Spawn(#[source] std::io::Error),
 }

@@ -70,33 +70,18 @@ fn counted(count: u64, one: &str, many: &str) -> String {
 
 /// A reason why a scheduler's counts make a run INVALID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum Problem {
-    /// Samples did not fit into the queue.
     #[error(
         "queue full: {rejected} of {issued} samples did not fit into queue_capacity = {capacity} and were failed; \
          raise queue_capacity (Offline needs room for the whole query) or, in Server, lower the rate"
     )]
-    QueueFull {
-        /// Number of samples that did not fit.
-        rejected: u64,
-        /// Number of samples that were issued.
-        issued: u64,
-        /// Room in the queue, in samples.
-        capacity: usize,
-    },
-    /// Batches failed as a whole.
+    QueueFull { rejected: u64, issued: u64, capacity: usize },
     #[error(
         "{} of {} failed; the first on instance {}: {}",
         counted(*samples, "sample", "samples"), counted(*batches, "batch", "batches"), first.instance, first.message
     )]
-    BatchesFailed {
-        /// Number of batches.
-        batches: u64,
-        /// Number of samples in them.
-        samples: u64,
-        /// The first of them.
-        first: Failure,
-    },
+    BatchesFailed { batches: u64, samples: u64, first: Failure },
 }
 
 /// The batches that failed: all counted, the first ones kept.

@@ -31,6 +31,7 @@ type Cause = Box<dyn Error + Send + Sync>;
 
 /// Reason why there is no result. An INVALID run is not one: it is a result.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum HostError {
     /// Settings are wrong, each on its own line.
     #[error(transparent)]
@@ -58,12 +59,7 @@ pub enum HostError {
     PluginCannot(#[from] PluginError),
     /// The plugin wants an input in a form that is not available.
     #[error("plugin {plugin}: {source}")]
-    InputForm {
-        /// Name of the plugin.
-        plugin: String,
-        /// Reason why it is not available.
-        source: FormError,
-    },
+    InputForm { plugin: String, source: FormError },
     /// A data set or a model file is missing or damaged.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
@@ -73,14 +69,11 @@ pub enum HostError {
     /// Samples cannot be made ready.
     #[error(transparent)]
     Preprocess(#[from] PreprocessError),
-    /// A sample cannot be made ready.
     #[error("sample {index}{} cannot be prepared", named(name))]
     Sample {
-        /// The sample.
         index: SampleIndex,
         /// Its name, or nothing.
         name: String,
-        /// The error.
         source: PreprocessError,
     },
     /// Samples that were prepared cannot be written or read.
@@ -89,29 +82,15 @@ pub enum HostError {
     /// The benchmark does not fit its data.
     #[error(transparent)]
     Data(Box<DataError>),
-    /// The accuracy cannot be computed.
     #[error("cannot compute the accuracy")]
     Accuracy(#[from] AccuracyError),
     /// The load generator refuses the test.
     #[error(transparent)]
     LoadGen(#[from] LoadGenError),
-    /// Results cannot be written.
     #[error("cannot write {}{}", path.display(), remedy(source))]
-    Output {
-        /// The file or folder.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// The timeline of the program cannot be written.
+    Output { path: PathBuf, source: io::Error },
     #[error("cannot write the timeline of the host to {}: name another file with --trace-host", path.display())]
-    Timeline {
-        /// The file.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// The answer to the user cannot be written.
+    Timeline { path: PathBuf, source: io::Error },
     #[error(
         "cannot write the answer to standard output; the verdict of a run is in result.json of its folder"
     )]
@@ -119,7 +98,6 @@ pub enum HostError {
     /// The folder for the results cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// The user ended the program before there was anything to write.
     #[error("interrupted while {0}")]
     Interrupted(&'static str),
 }

@@ -46,25 +46,16 @@ pub enum SettingValue {
 
 /// A value that a setting cannot take, or a setting that does not exist.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum SettingError {
-    /// No setting has this name.
     #[error("unknown setting \"{name}\"{hint}")]
     UnknownField {
-        /// The name as given.
         name: String,
         /// A suggestion, or empty.
         hint: String,
     },
-    /// The setting takes another kind of value, or the value is out of its range.
     #[error("setting {name} takes {expected}, not {value}")]
-    WrongKind {
-        /// The setting.
-        name: &'static str,
-        /// The kind of its values.
-        expected: SettingKind,
-        /// The value that it was given.
-        value: SettingValue,
-    },
+    WrongKind { name: &'static str, expected: SettingKind, value: SettingValue },
 }
 
 impl fmt::Display for SettingValue {

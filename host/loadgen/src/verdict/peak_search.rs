@@ -81,25 +81,17 @@ pub enum RateNotMet {
 
 /// End of a search. Displays as the message or error of the detail log; the first two are LoadGen's.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum PeakEnd {
-    /// The highest rate that is met, to the wanted decimals.
     #[error("FindPeakPerformance: Found peak performance field: {qps:.6}")]
-    Found {
-        /// The rate, in queries per second.
-        qps: f64,
-    },
-    /// The rate that was asked for is not met, for this reason, so there is nothing to search above it.
+    Found { qps: f64 },
     #[error("FindPeakPerformance: Initial lower bound does not satisfy performance constraints, msg: {0}")]
     BaseNotMet(RateNotMet),
-    /// Every rate was met up to the largest that can be set.
     #[error(
         "FindPeakPerformance: the latency bound was met at every rate, and the next, {next_qps:.6}, is above \
          the largest server_target_qps, {MAX_QPS:.0}: lower server_target_latency_ns or raise min_query_count"
     )]
-    MaxRate {
-        /// The first rate that was not tried.
-        next_qps: f64,
-    },
+    MaxRate { next_qps: f64 },
     /// In virtual time, every sample of a run was complete at its scheduled instant, or some far above the first rate,
     /// so no rate can be too high.
     #[error(
@@ -107,16 +99,11 @@ pub enum PeakEnd {
          time"
     )]
     Timeless,
-    /// There are no response ids left for another run.
     #[error(
         "FindPeakPerformance: no boundary was found in {count} runs: raise server_find_peak_qps_boundary_step_size \
          or server_target_qps"
     )]
-    OutOfRuns {
-        /// Number of runs of the search.
-        count: usize,
-    },
-    /// A run did not come to its end: the test was stopped, or samples were never completed.
+    OutOfRuns { count: usize },
     #[error("FindPeakPerformance: the search ended early, because a run did not end.")]
     Broken,
 }

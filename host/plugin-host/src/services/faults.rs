@@ -18,155 +18,48 @@ use crate::{
 /// Misbehaviour of a plugin that was noticed at the boundary and did not end a run.
 #[derive(Debug, Clone, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum PluginFault {
-    /// A service of the host panicked while the plugin called it.
     #[error("the host panicked in a service that the plugin called")]
     HostPanicked,
-    /// The array of responses is null, not aligned, or too long.
     #[error("plugin {plugin}: handed over responses that cannot be: {problem}")]
-    Responses {
-        /// Name of the plugin.
-        plugin: String,
-        /// The structure, and why it cannot be.
-        problem: String,
-    },
-    /// The progress of a long call is reported in a structure that cannot be read.
+    Responses { plugin: String, problem: String },
     #[error("plugin {plugin}: reported progress that cannot be: {problem}")]
-    Progress {
-        /// Name of the plugin.
-        plugin: String,
-        /// The structure, and why it cannot be.
-        problem: String,
-    },
-    /// A service of the host was called with a context that does not belong to a host table.
+    Progress { plugin: String, problem: String },
     #[error("plugin {plugin}: called {service} with a context that is {}not that of its host's table", if *is_null { "null, " } else { "" })]
-    Context {
-        /// Name of the plugin.
-        plugin: String,
-        /// Name of the service in the host table.
-        service: String,
-        /// True if the context is null.
-        is_null: bool,
-    },
-    /// Samples were answered outside of a test.
+    Context { plugin: String, service: String, is_null: bool },
     #[error("plugin {plugin}: answered samples while no test was running")]
-    NoTest {
-        /// Name of the plugin.
-        plugin: String,
-    },
-    /// Samples of a warm-up were answered.
+    NoTest { plugin: String },
     #[error("plugin {plugin}: answered samples in warm_up, which completes none")]
-    WarmUp {
-        /// Name of the plugin.
-        plugin: String,
-    },
-    /// A response does not have the size of the model's outputs.
+    WarmUp { plugin: String },
     #[error("plugin {plugin}: response {id} has {}{got} bytes instead of {expected}", if *is_null { "null with " } else { "" })]
-    ResponseSize {
-        /// Name of the plugin.
-        plugin: String,
-        /// Id of the response.
-        id: ResponseId,
-        /// True if its data are null.
-        is_null: bool,
-        /// Actual size, in bytes.
-        got: u64,
-        /// The sizes that fit, in words.
-        expected: String,
-    },
-    /// The data of a first token are longer than a whole response.
+    ResponseSize { plugin: String, id: ResponseId, is_null: bool, got: u64, expected: String },
     #[error("plugin {plugin}: first token of {id} has {}{got} bytes instead of at most {most}", if *is_null { "null with " } else { "" })]
-    FirstTokenSize {
-        /// Name of the plugin.
-        plugin: String,
-        /// Id of the response.
-        id: ResponseId,
-        /// True if its data are null.
-        is_null: bool,
-        /// Actual size, in bytes.
-        got: u64,
-        /// Size of the largest response, in bytes.
-        most: u64,
-    },
-    /// The array of reports of tokens is null, not aligned, or too long.
+    FirstTokenSize { plugin: String, id: ResponseId, is_null: bool, got: u64, most: u64 },
     #[error("plugin {plugin}: reported tokens that cannot be: {problem}")]
-    Tokens {
-        /// Name of the plugin.
-        plugin: String,
-        /// The structure, and why it cannot be.
-        problem: String,
-    },
-    /// A report has no tokens.
+    Tokens { plugin: String, problem: String },
     #[error("plugin {plugin}: reported 0 tokens of {id}, where each report has at least 1")]
-    NoTokens {
-        /// Name of the plugin.
-        plugin: String,
-        /// Id of the sample.
-        id: ResponseId,
-    },
-    /// A batch was reported as done that cannot have been.
+    NoTokens { plugin: String, id: ResponseId },
     #[error("plugin {plugin}: reported batch {batch:#x} as done: {problem}")]
-    Done {
-        /// Name of the plugin.
-        plugin: String,
-        /// Id of the batch, as the plugin has it.
-        batch: u64,
-        /// The reason.
-        problem: DoneProblem,
-    },
+    Done { plugin: String, batch: u64, problem: DoneProblem },
     /// The plugin reported impossible stages.
     #[error("plugin {plugin}: {problem}")]
-    Stages {
-        /// Name of the plugin.
-        plugin: String,
-        /// The stage, and why it cannot be.
-        problem: StagesError,
-    },
-    /// A counter of energy cannot be.
+    Stages { plugin: String, problem: StagesError },
     #[error(
         "plugin {plugin}: the energy counter said {} J at the start and {} J at the stop, which cannot be",
         short(*begin), short(*end)
     )]
-    Energy {
-        /// Name of the plugin.
-        plugin: String,
-        /// Joules at the start.
-        begin: f64,
-        /// Joules at the stop.
-        end: f64,
-    },
-    /// A metric cannot be taken.
+    Energy { plugin: String, begin: f64, end: f64 },
     #[error("plugin {plugin}: metric {name:?} = {value} is not taken: {why}")]
-    Metric {
-        /// Name of the plugin.
-        plugin: String,
-        /// Name of the metric.
-        name: String,
-        /// Reported value.
-        value: f64,
-        /// The reason.
-        why: String,
-    },
-    /// A batch was completed that was not executed before.
+    Metric { plugin: String, name: String, value: f64, why: String },
     #[error("plugin {plugin}: a batch was completed that instance {instance} had not executed")]
-    Batch {
-        /// Name of the plugin.
-        plugin: String,
-        /// Number of the instance.
-        instance: u32,
-    },
+    Batch { plugin: String, instance: u32 },
     /// The process that the plugin had for itself has ended by itself or by a signal, or was ended as the plugin hung.
     #[error("plugin {plugin}: {how}")]
-    Ended {
-        /// Name of the plugin.
-        plugin: String,
-        /// How it ended, and in which call.
-        how: String,
-    },
+    Ended { plugin: String, how: String },
     /// The process that the plugin had for itself has noted a fault in words that cannot be shown as they are.
     #[error("plugin {plugin}: {words}")]
     Garbled {
-        /// Name of the plugin.
         plugin: String,
         /// The words, as far as they can be shown.
         words: String,

@@ -47,25 +47,20 @@ pub struct PluginStage {
 /// Reason why a stage is impossible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum StageProblem {
-    /// Its name is empty, too long, or not of printable ASCII.
     #[error(
         "its name is not one to {PROCTOR_STAGE_NAME_LENGTH_MAX} characters of printable ASCII without spaces"
     )]
     Name,
-    /// It ends before it begins.
     #[error("it ends before it begins")]
     Backwards,
-    /// It begins before the work was handed over.
     #[error("it begins before the work was handed over at {0} ns")]
     Early(u64),
-    /// It ends after the work was handed back.
     #[error("it ends after the work was handed back at {0} ns")]
     Late(u64),
-    /// It begins before the one before it has ended.
     #[error("it begins before the stage before it ended at {0} ns")]
     Overlap(u64),
-    /// The plugin has as many other names already.
     #[error("there are stages of {PROCTOR_STAGE_NAME_COUNT_MAX} other names already")]
     TooManyNames,
 }
@@ -73,22 +68,13 @@ pub enum StageProblem {
 /// Reason why the stages of a batch or of a completion are impossible.
 #[derive(Debug, Clone, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum StagesError {
     /// The array is null, not aligned, or too long; the text names the structure.
     #[error("told stages that cannot be: {0}")]
     Array(String),
-    /// The first stage that cannot be.
     #[error("stage {name:?} from {begin_ns} to {end_ns} ns cannot be: {problem}")]
-    Stage {
-        /// Name of the stage.
-        name: String,
-        /// Instant at which it began.
-        begin_ns: u64,
-        /// Instant at which it ended.
-        end_ns: u64,
-        /// The reason.
-        problem: StageProblem,
-    },
+    Stage { name: String, begin_ns: u64, end_ns: u64, problem: StageProblem },
 }
 
 impl StagesError {

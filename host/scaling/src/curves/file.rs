@@ -22,99 +22,54 @@ const LATENCIES_MS: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 
 /// Reason why a library of curves cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum CurvesError {
-    /// The file cannot be read.
     #[error("cannot read {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     /// The file cannot be written; its old content is still there.
     #[error("cannot write {}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The file has no line that says anything.
+    Write { path: PathBuf, source: io::Error },
     #[error("{} has no curves; begin it with network,1,2,3 and a line for each network, or remove it", path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
+    Empty { path: PathBuf },
     /// A line is not in the form that it should have.
     #[error("{}, line {line}: {fault}", path.display())]
     Line {
-        /// The file.
         path: PathBuf,
         /// Number of the line, from 1.
         line: usize,
-        /// Fault of the line.
         fault: LineFault,
     },
-    /// A curve that was to be kept cannot be in a file.
     #[error("the curve of \"{network}\" cannot be kept in {}: {fault}", path.display())]
-    Curve {
-        /// The file.
-        path: PathBuf,
-        /// Its name.
-        network: String,
-        /// The fault.
-        fault: LineFault,
-    },
+    Curve { path: PathBuf, network: String, fault: LineFault },
 }
 
 /// The fault of a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum LineFault {
-    /// The first line has other columns.
     #[error(
         "\"{got}\" stands where number {expected} should; the first line is network,1,2,3 and so on to at most {}",
         CurveLibrary::COUNT_MAX
     )]
-    Header {
-        /// The number of instances that should be there.
-        expected: usize,
-        /// Content of the cell.
-        got: String,
-    },
-    /// The line has no name, or one that would not be read back.
+    Header { expected: usize, got: String },
     #[error(
         "\"{got}\" is no name of a network; give one without commas, on one line, that does not begin with #"
     )]
-    Name {
-        /// The name.
-        got: String,
-    },
-    /// The name stands in an earlier line.
+    Name { got: String },
     #[error("\"{name}\" has a curve in line {first}; remove one of the two")]
     Repeated {
-        /// The name.
         name: String,
         /// The earlier line, from 1.
         first: usize,
     },
-    /// There are more or fewer latencies than numbers of instances.
     #[error(
         "{got} latencies for {expected} numbers of instances; measure the network again, or remove the line"
     )]
-    Count {
-        /// Expected number of latencies.
-        expected: usize,
-        /// Number of latencies found.
-        got: usize,
-    },
-    /// A cell is not a latency.
+    Count { expected: usize, got: usize },
     #[error(
         "\"{got}\" is not a latency in ms from 0.000001 to 1000000000; measure the network again, or remove the line"
     )]
-    Latency {
-        /// Content of the cell.
-        got: String,
-    },
+    Latency { got: String },
 }
 
 impl CurveLibrary {

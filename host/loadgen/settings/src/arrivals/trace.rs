@@ -27,8 +27,8 @@ pub struct Trace {
 
 /// Reason why a file is not a trace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum TraceError {
-    /// A line that is no number, or NaN.
     #[error(
         "line {line}: \"{value}\" is no instant: give a number on each line, such as 0.25, of seconds or of the unit \
          that the first line names"
@@ -36,10 +36,8 @@ pub enum TraceError {
     NotANumber {
         /// Number of the line, from 1.
         line: usize,
-        /// The text of the line.
         value: String,
     },
-    /// The first line is neither a number nor the name of a unit.
     #[error(
         "line {line}: \"{value}\" is neither an instant nor a unit: begin with a number of seconds, or with a header \
          such as s, ms, us, ns or arrival_ms"
@@ -47,18 +45,14 @@ pub enum TraceError {
     UnknownHeader {
         /// Number of the line, from 1.
         line: usize,
-        /// The text of the line.
         value: String,
     },
-    /// An instant below 0.
     #[error("line {line}: {value} is negative: count the instants from 0 or from any earlier origin")]
     Negative {
         /// Number of the line, from 1.
         line: usize,
-        /// The text of the line.
         value: String,
     },
-    /// An instant that no 64 bits hold as nanoseconds, or years after the first.
     #[error(
         "line {line}: {value} is too large: give instants of at most 30 years from the first, in the unit that the \
          first line names (without a header, seconds)"
@@ -66,23 +60,16 @@ pub enum TraceError {
     TooLarge {
         /// Number of the line, from 1.
         line: usize,
-        /// The text of the line.
         value: String,
     },
-    /// An instant before the one above it.
     #[error("line {line}: {value} is before the instant above it: sort the lines")]
     NotAscending {
         /// Number of the line, from 1.
         line: usize,
-        /// The text of the line.
         value: String,
     },
-    /// Fewer than two arrivals, or all at one instant.
     #[error("arrivals in it: {count}, which make no rate: give at least two, at different instants")]
-    NoRate {
-        /// Number of arrivals in it.
-        count: usize,
-    },
+    NoRate { count: usize },
 }
 
 impl Trace {

@@ -16,17 +16,15 @@ pub struct Ignored {
 
 /// Reason why a line has no effect, or not its apparent one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum IgnoredReason {
     /// `key=value` is one word to LoadGen.
     #[error("is ignored: write it with spaces around the `=`")]
     NoSpaces,
-    /// There is a key, but no value.
     #[error("is ignored: it has no value")]
     NoValue,
-    /// A character in the key looks like a space and separates no words.
     #[error("is ignored: {0}")]
     OddSpace(OddSpace),
-    /// The file begins with a byte order mark.
     #[error("is ignored: a byte order mark stands before it; save the file without one")]
     ByteOrderMark,
     /// A comment without a space after its `#` is a key for LoadGen, of a model that begins with it.
@@ -39,7 +37,6 @@ pub enum IgnoredReason {
     Percent {
         /// The value as it stands in the file.
         word: String,
-        /// The same number in percent.
         percent: String,
     },
     /// LoadGen does not read the key.
@@ -48,7 +45,6 @@ pub enum IgnoredReason {
         /// A suggestion, or empty.
         hint: String,
     },
-    /// The second part of the key is no scenario.
     #[error("is ignored: unknown scenario{hint}")]
     UnknownScenario {
         /// A suggestion, or empty.
@@ -56,28 +52,17 @@ pub enum IgnoredReason {
     },
     /// Some rounds have the scenario Interactive. LoadGen does not: its files have it as Server.
     #[error("is ignored: LoadGen has no scenario Interactive, which it runs as Server: write {instead}")]
-    Interactive {
-        /// The key that is read.
-        instead: String,
-    },
+    Interactive { instead: String },
     /// LoadGen reads the key, but not in this scenario.
     #[error("is ignored: this key is not read for that scenario")]
     NotForScenario,
     /// LoadGen reads a setting of this name from no file.
     #[error("is ignored: LoadGen reads it from no file; {remedy}")]
-    OfNoFile {
-        /// The thing to do in its place.
-        remedy: &'static str,
-    },
-    /// Only the built-in file may set the key.
+    OfNoFile { remedy: &'static str },
     #[error("is ignored: only mlperf.conf may set this key")]
     BuiltinOnly,
-    /// The key needs a switch that is off.
     #[error("is ignored: it needs {switch} = 1")]
-    Needs {
-        /// The switch.
-        switch: &'static str,
-    },
+    Needs { switch: &'static str },
     /// Not the number of a mode. LoadGen logs this one as an error.
     #[error(
         "is ignored: {word} is no mode; 0 is SubmissionRun, 1 AccuracyOnly, 2 PerformanceOnly, 3 FindPeakPerformance"
@@ -94,7 +79,6 @@ pub enum IgnoredReason {
         /// The integer that LoadGen reads from it, before any conversion of units.
         used: u64,
     },
-    /// A number with a leading 0 is octal, as in C.
     #[error("is octal with its leading 0: {word} counts as {used}")]
     Octal {
         /// The value as it stands in the file.
@@ -102,42 +86,24 @@ pub enum IgnoredReason {
         /// The integer that LoadGen reads from it, before any conversion of units.
         used: u64,
     },
-    /// The number is negative, or too large in the unit of the setting, and wraps around.
     #[error("does not fit: with {word}, {setting} is {used}")]
     Wrapped {
         /// The value as it stands in the file.
         word: String,
-        /// The setting.
         setting: &'static str,
-        /// The value of the setting.
         used: u64,
     },
-    /// A switch that only a 1 turns on.
     #[error("is off: only 1 switches it on, not {word}")]
     NotOne {
         /// The value as it stands in the file.
         word: String,
     },
-    /// There are several numbers on the line.
     #[error("has several values: only the last one, {word}, counts")]
-    SeveralValues {
-        /// The last.
-        word: String,
-    },
-    /// The same key stands further down.
+    SeveralValues { word: String },
     #[error("is ignored: line {line} sets it again")]
-    Repeated {
-        /// The later line.
-        line: u64,
-    },
-    /// A wildcard model goes before a wildcard scenario.
+    Repeated { line: u64 },
     #[error(
         "is ignored: line {line} goes before it with {key}, for a wildcard model wins over a wildcard scenario"
     )]
-    Shadowed {
-        /// The key that wins.
-        key: String,
-        /// Its line.
-        line: u64,
-    },
+    Shadowed { key: String, line: u64 },
 }

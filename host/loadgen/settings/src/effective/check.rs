@@ -46,47 +46,21 @@ const MAX_INTERVALS_NS: u64 = MAX_DURATION_MS * 1_000_000;
 
 /// Settings that no run can be made of.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum SettingsError {
-    /// A value is outside of what makes sense.
     #[error("setting {key} = {value} is out of range: give {expected}")]
-    OutOfRange {
-        /// The setting.
-        key: &'static str,
-        /// Its value.
-        value: SettingValue,
-        /// The values that are allowed.
-        expected: String,
-    },
-    /// The library has no samples, or more than can be addressed.
+    OutOfRange { key: &'static str, value: SettingValue, expected: String },
     #[error("the query sample library reports {key} = {count}: it needs 1 to {MAX_SET_SAMPLES} samples")]
-    Library {
-        /// Name of the count.
-        key: &'static str,
-        /// Its value.
-        count: u64,
-    },
-    /// The settings ask for no query at all.
+    Library { key: &'static str, count: u64 },
     #[error("the settings generate no query: {why}")]
-    NoQueries {
-        /// Conflicting settings, and advice.
-        why: String,
-    },
-    /// `performance_issue_same_index` points outside of a loaded set.
+    NoQueries { why: String },
     #[error(
         "setting performance_issue_same_index = {index} is outside of a loaded set of {set_len} samples: give a smaller index"
     )]
-    IssueSameOutsideSet {
-        /// The index.
-        index: u64,
-        /// Number of entries of the smallest set of the test.
-        set_len: u64,
-    },
-    /// Two settings that cannot both hold.
+    IssueSameOutsideSet { index: u64, set_len: u64 },
     #[error("settings {first} and {second} cannot both be on{why}: turn one off")]
     Conflict {
-        /// One setting.
         first: &'static str,
-        /// The other.
         second: &'static str,
         /// In which case, or empty.
         why: &'static str,
