@@ -14,46 +14,19 @@ const OF_F32: [ElementType; 5] = [F32, F16, Bf16, I8, U8];
 
 /// Why an input cannot be had in a form.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum FormError {
-    /// There is no conversion to the type.
     #[error("input {input} was asked for in {wanted}; it can be had in {}", names(makes))]
-    Type {
-        /// The input as the benchmark has it.
-        input: TensorSpec,
-        /// The type that was asked for.
-        wanted: ElementType,
-        /// Types that it can be made.
-        makes: &'static [ElementType],
-    },
-    /// The input has no channels that could be put last.
+    Type { input: TensorSpec, wanted: ElementType, makes: &'static [ElementType] },
     #[error(
         "input {input} was asked for with channels last; that can be had of three dimensions C, H, W whose elements \
          take whole bytes"
     )]
-    Layout {
-        /// The input as the benchmark has it.
-        input: TensorSpec,
-    },
-    /// No value can be divided by the scale.
+    Layout { input: TensorSpec },
     #[error("input {input} was asked for in {wanted} with the scale {scale}; give a finite one above 0")]
-    Scale {
-        /// The input as the benchmark has it.
-        input: TensorSpec,
-        /// The type that was asked for.
-        wanted: ElementType,
-        /// The scale.
-        scale: f32,
-    },
-    /// The zero point is not of the type.
+    Scale { input: TensorSpec, wanted: ElementType, scale: f32 },
     #[error("input {input} was asked for in {wanted} with the zero point {zero_point}, which is none")]
-    ZeroPoint {
-        /// The input as the benchmark has it.
-        input: TensorSpec,
-        /// The type that was asked for.
-        wanted: ElementType,
-        /// The zero point.
-        zero_point: i32,
-    },
+    ZeroPoint { input: TensorSpec, wanted: ElementType, zero_point: i32 },
 }
 
 fn names(types: &[ElementType]) -> String {
