@@ -50,21 +50,12 @@ impl Dither {
 
 /// Reason why there are no features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum MelError {
-    /// The waveform has no two rows.
     #[error("a waveform of {length} samples is too short for features: they need {LENGTH_MIN}")]
-    TooShort {
-        /// Number of samples of the waveform.
-        length: usize,
-    },
-    /// The memory has another size than the features.
+    TooShort { length: usize },
     #[error("features take {expected} numbers, but there is room for {got}")]
-    Room {
-        /// Number of values of the features.
-        expected: usize,
-        /// Number of values that the memory has room for.
-        got: usize,
-    },
+    Room { expected: usize, got: usize },
 }
 
 /// The extraction of features, with its tables and its memory. One for each thread.

@@ -6,61 +6,26 @@ use proctor_onnx_file::{OnnxFileError, TensorError};
 
 /// Reason why a file cannot become a graph. Every message names the file.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum ReadError {
     /// The file, or a file that it refers to, is missing, damaged or not ONNX.
     #[error(transparent)]
     File(#[from] OnnxFileError),
-    /// The file is made of other versions of ONNX's operators.
     #[error(
         "{} uses version {version} of ONNX's operators, supported are {min} to {max}; convert the model",
         path.display(), min = supported.start(), max = supported.end()
     )]
-    Opset {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        version: i64,
-        /// The versions that are read.
-        supported: RangeInclusive<i64>,
-    },
-    /// Nodes that are not supported or do not fit their inputs, all of them.
+    Opset { path: PathBuf, version: i64, supported: RangeInclusive<i64> },
     #[error("{} has {count} that cannot be run: {list}", path.display(), count = count(nodes), list = list(nodes))]
-    Refused {
-        /// The file.
-        path: PathBuf,
-        /// The nodes.
-        nodes: Vec<Refusal>,
-    },
+    Refused { path: PathBuf, nodes: Vec<Refusal> },
     /// A constant has no values that can be read.
     #[error("{}: constant \"{tensor}\" {source}", path.display())]
-    Constant {
-        /// The file.
-        path: PathBuf,
-        /// Name of the constant.
-        tensor: String,
-        /// The fault.
-        source: TensorError,
-    },
+    Constant { path: PathBuf, tensor: String, source: TensorError },
     /// An input, output or constant cannot be used.
     #[error("{}: \"{value}\" {what}", path.display())]
-    Value {
-        /// The file.
-        path: PathBuf,
-        /// Name of the value.
-        value: String,
-        /// The fault, in words.
-        what: String,
-    },
-    /// There are more or fewer shapes than the file has inputs.
+    Value { path: PathBuf, value: String, what: String },
     #[error("{} has {has} inputs, but {got} shapes were given for them", path.display())]
-    InputCount {
-        /// The file.
-        path: PathBuf,
-        /// Number of its inputs.
-        has: usize,
-        /// Number of the shapes.
-        got: usize,
-    },
+    InputCount { path: PathBuf, has: usize, got: usize },
 }
 
 /// A node that is refused.

@@ -12,6 +12,7 @@ use crate::{
 
 /// Reason why a model cannot be run.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum LoadError {
     /// It does not match the request.
     #[error(transparent)]
@@ -19,26 +20,10 @@ pub enum LoadError {
     /// The file, or a file that it refers to, is missing, damaged, not ONNX or not supported.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// No kernel computes a node.
     #[error("{} cannot be planned for batches of {batch_size}: {what}", path.display())]
-    Plan {
-        /// The file.
-        path: PathBuf,
-        /// Number of samples of a batch.
-        batch_size: usize,
-        /// The node, and the reason.
-        what: String,
-    },
-    /// The device has failed.
+    Plan { path: PathBuf, batch_size: usize, what: String },
     #[error("{} cannot be loaded for batches of {batch_size}: {source}", path.display())]
-    Device {
-        /// The file.
-        path: PathBuf,
-        /// Number of samples of a batch.
-        batch_size: usize,
-        /// The failure.
-        source: DeviceError,
-    },
+    Device { path: PathBuf, batch_size: usize, source: DeviceError },
 }
 
 impl From<LoadError> for PluginError {
