@@ -10,15 +10,14 @@ pub(crate) const VERSION_LEAST: i32 = 12_020;
 
 /// Why CUDA cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum OpenError {
-    /// The driver's library cannot be loaded.
     #[error(
         "there is no CUDA driver: libcuda.so.1 cannot be loaded; install NVIDIA's driver for CUDA {needed} or later, and \
          give a container its libraries (docker run --gpus all)",
         needed = version_text(VERSION_LEAST)
     )]
     NoDriver,
-    /// The driver is older than what is called here.
     #[error(
         "the CUDA driver is for CUDA {is}, which is too old: install one for CUDA {needed} or later",
         is = version_text(*.is),
@@ -28,50 +27,31 @@ pub enum OpenError {
         /// Version of the driver, in CUDA's numbering.
         is: i32,
     },
-    /// The driver's library lacks a function.
     #[error(
         "the CUDA driver has no {function}: install NVIDIA's driver for CUDA {needed} or later",
         needed = version_text(VERSION_LEAST)
     )]
-    NoFunction {
-        /// Its name.
-        function: &'static str,
-    },
-    /// The driver has no device to use.
+    NoFunction { function: &'static str },
     #[error(
         "there is no CUDA device: the driver finds none; see whether nvidia-smi lists one, and whether \
          CUDA_VISIBLE_DEVICES hides it"
     )]
     NoDevice,
-    /// The compiler's library cannot be loaded.
     #[error(
         "there is no NVRTC, which compiles the kernels ({reason}); install the CUDA toolkit's libnvrtc or the Python \
          package nvidia-cuda-nvrtc-cu{major}, and name its folder with cuda.nvrtc"
     )]
-    NoCompiler {
-        /// Major version of CUDA that the driver is for.
-        major: i32,
-        /// The error of the library that was tried first.
-        reason: String,
-    },
-    /// The library of products was asked for, and cannot be loaded.
+    NoCompiler { major: i32, reason: String },
     #[error(
         "there is no cuBLASLt ({reason}); install the CUDA toolkit's libcublasLt or the Python package nvidia-cublas-cu12, \
          and name its folder with cuda.cublaslt, or set cuda.products=own"
     )]
-    NoCublasLt {
-        /// The error of the library that was tried first.
-        reason: String,
-    },
-    /// The library of convolutions was asked for, and cannot be loaded.
+    NoCublasLt { reason: String },
     #[error(
         "there is no cuDNN 9 ({reason}); install NVIDIA's libcudnn9 or the Python package nvidia-cudnn-cu12, and name its \
          folder with cuda.cudnn, or set cuda.convolutions=own"
     )]
-    NoCudnn {
-        /// The error of the library that was tried first.
-        reason: String,
-    },
+    NoCudnn { reason: String },
     /// A call has failed.
     #[error("{}{}", .0.message, advice(.0.code))]
     Failed(DeviceError),

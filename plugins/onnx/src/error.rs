@@ -20,39 +20,32 @@ pub(crate) enum LoadError {
     /// It is not what was asked for.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// Samples of their own shapes, which are no rows for the model.
     #[error(
         "{} cannot run samples whose shapes differ: {why}; it needs samples of rows, which are the first extent of all \
          inputs and of one output, or volumes that it labels in windows",
         path.display()
     )]
     Rows { path: PathBuf, why: RowsError },
-    /// Windows of another kind than the benchmark's volumes or labels.
     #[error(
         "{} labels volumes in windows, in f32 and of as many channels: the model has {model}, and the benchmark \
          {benchmark}",
         path.display()
     )]
     Window { path: PathBuf, model: String, benchmark: String },
-    /// Volumes that no windows tile.
     #[error("{} cannot label the benchmark's volumes: {why}", path.display())]
     Volume { path: PathBuf, why: WindowsError },
-    /// An execution provider for another device than the run asks for.
     #[error(
         "provider {provider} computes on device {computes_on}, but {device} was asked for; run with --set device={computes_on}"
     )]
     Device { provider: &'static str, computes_on: &'static str, device: String },
-    /// The library was built without an execution provider.
     #[error(
         "{} has no provider {provider}; it has {}. Name a library that has it: --set onnx.library=...",
         path.display(),
         available.join(", ")
     )]
     NoProvider { path: PathBuf, provider: &'static str, available: Vec<String> },
-    /// An operator that the runtime does not have, or not for these types.
     #[error("{} uses an operator that ONNX Runtime {version} does not have: {reason}", path.display())]
     Operator { path: PathBuf, version: String, reason: String },
-    /// The runtime does not take the model, for any other reason.
     #[error("ONNX Runtime {version} cannot load {}: {reason}", path.display())]
     Session { path: PathBuf, version: String, reason: String },
 }

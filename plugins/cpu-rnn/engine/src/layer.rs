@@ -22,23 +22,18 @@ use crate::{
 
 /// Why a layer cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum LayerError {
-    /// A weight tensor has another size than the spec says.
     #[error("{tensor} of direction {direction} has {got} values, expected {expected}")]
     Size {
-        /// Which tensor.
         tensor: &'static str,
         /// Direction, counted from 0.
         direction: usize,
-        /// Number of values it has.
         got: usize,
-        /// Number of values it must have.
         expected: usize,
     },
-    /// The number of sets of weights is not the number of directions.
     #[error("{0} sets of weights for {1} directions")]
     DirectionCount(usize, usize),
-    /// No input or no units: the width of the input, and the number of units.
     #[error("a layer needs at least one input and one unit, got {0} and {1}")]
     Empty(usize, usize),
 }

@@ -46,39 +46,23 @@ pub struct RowState<'a> {
 
 /// Why a stream cannot be made, or refuses a call. No state has changed then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum StreamError {
     /// The layer reads against time.
     #[error("a layer that reads from the end of a sequence cannot run step by step")]
     Direction,
-    /// More rows than the stream has memory for.
     #[error("{rows} rows, but the stream was made for at most {rows_max}")]
-    RowCount {
-        /// Number of rows asked for.
-        rows: usize,
-        /// Largest number of rows of this stream.
-        rows_max: usize,
-    },
-    /// There is no such row to go on from.
+    RowCount { rows: usize, rows_max: usize },
     #[error("row {row} of {rows}")]
     NoRow {
         /// The row, counted from 0.
         row: usize,
-        /// Number of rows of the stream.
         rows: usize,
     },
-    /// A list of rows is not in ascending order.
     #[error("row {0} is listed behind a row that is not below it")]
     Order(usize),
-    /// A tensor has another size than the rows need.
     #[error("{tensor} has {got} values, the rows need {expected}")]
-    Size {
-        /// Name of the tensor.
-        tensor: &'static str,
-        /// Number of values it has.
-        got: usize,
-        /// Number of values it must have.
-        expected: usize,
-    },
+    Size { tensor: &'static str, got: usize, expected: usize },
 }
 
 /// Two buffers; one holds the present states.

@@ -195,51 +195,31 @@ impl Plans {
 
 /// Why a batch cannot run, or an instance cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum RunError {
-    /// The buffers would be larger than any real model needs.
     #[error(
         "batches of {batch_size_max} samples of {time} time steps need more than {MEMORY_BYTES_MAX} bytes of memory; \
          lower the largest batch"
     )]
-    TooLarge {
-        /// Number of time steps asked for.
-        time: usize,
-        /// Largest batch asked for.
-        batch_size_max: usize,
-    },
-    /// The batch has more samples than the instance has memory for.
+    TooLarge { time: usize, batch_size_max: usize },
     #[error("batch of {batch_size} samples, but the instance was made for at most {batch_size_max}")]
-    BatchSize {
-        /// Number of samples handed in.
-        batch_size: usize,
-        /// Largest batch of this instance.
-        batch_size_max: usize,
-    },
-    /// A tensor of another size.
+    BatchSize { batch_size: usize, batch_size_max: usize },
     #[error("{tensor} of sample {sample} has {got} values, the model has {expected}")]
     SampleSize {
         /// Position in the batch, counted from 0.
         sample: usize,
-        /// Which tensor, in words.
         tensor: &'static str,
-        /// Number of values handed in.
         got: usize,
-        /// Number of values that the model takes or gives.
         expected: usize,
     },
-    /// A value of an input that stands for a place or a length is out of range.
     #[error("{tensor} of sample {sample} holds {value}, but only {expected} are possible")]
     Value {
         /// Position in the batch, counted from 0.
         sample: usize,
-        /// Which tensor, in words.
         tensor: &'static str,
-        /// The value.
         value: i64,
-        /// The possible ones, in words.
         expected: String,
     },
-    /// The buffers of a graph for this largest batch would be larger than any real model needs.
     #[error(
         "batches of {0} samples need more than {MEMORY_BYTES_MAX} bytes of memory; lower the largest batch"
     )]
@@ -253,7 +233,6 @@ pub enum RunError {
     /// A node, with its operator, does not take the values of its inputs; with the fault in words.
     #[error("node {0}: {1}")]
     Node(String, String),
-    /// A tensor of this sample whose bytes are not whole aligned values of its element type.
     #[error("a tensor of sample {0} is not made of whole aligned values of its element type")]
     Alignment(usize),
     /// A layer refuses its input.

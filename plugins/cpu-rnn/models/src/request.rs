@@ -37,27 +37,15 @@ pub struct LoadRequest<'a> {
 
 /// Why a model cannot be loaded.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum LoadError {
-    /// No file of a format that can be read.
     #[error("model \"{model}\" comes without a {formats} file")]
-    NoFile {
-        /// The model.
-        model: String,
-        /// The formats that would be read.
-        formats: &'static str,
-    },
-    /// The file holds another model than the benchmark's tensors are for.
+    NoFile { model: String, formats: &'static str },
     #[error("the model {has}, but the benchmark {wants}")]
-    Tensors {
-        /// The model's side: what it takes or gives, in words.
-        has: String,
-        /// The benchmark's side: what it has or wants, in words.
-        wants: String,
-    },
+    Tensors { has: String, wants: String },
     /// The safetensors file cannot be used.
     #[error(transparent)]
     Weights(#[from] WeightsError),
-    /// The vocabulary cannot be read.
     #[error("cannot read {}: {}", .0.display(), .1)]
     Read(PathBuf, std::io::Error),
     /// The vocabulary cannot be used.

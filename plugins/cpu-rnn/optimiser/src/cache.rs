@@ -38,23 +38,19 @@ pub struct PlanCache {
 
 /// Why a cached plan is not taken.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum CacheError {
-    /// No plan is cached for this key.
     #[error("no plan is cached for this model, machine and engine")]
     Absent,
-    /// The file at this path cannot be read.
     #[error("cannot read the cached plan {0}: {1}; calibrating again")]
     Unreadable(PathBuf, #[source] io::Error),
     /// The file is no plan, or a plan that no engine can run; with the fault in it.
     #[error("the cached plan {0} is damaged: {1}; calibrating again")]
     Damaged(PathBuf, String),
-    /// The file has this other format.
     #[error("the cached plan {0} has format {1}, not {FORMAT}; calibrating again")]
     OtherFormat(PathBuf, u64),
-    /// The file was made for something else: this part of the key differs.
     #[error("the cached plan {0} was made for another {1}; calibrating again")]
     OtherKey(PathBuf, &'static str),
-    /// The plan cannot be written to this folder.
     #[error("cannot write the plan to {0}: {1}; the next start calibrates again")]
     Unwritable(PathBuf, #[source] io::Error),
 }

@@ -10,22 +10,16 @@ const HOW_TO_GET: &str = "get one by `pip install onnxruntime` and \
 /// Why there is no runtime to work with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RuntimeLibraryError {
-    /// No library was named, and none lies where one may be.
     #[error("found no ONNX Runtime (libonnxruntime.so) in {}; {HOW_TO_GET}", list(searched))]
     NotFound { searched: Vec<PathBuf> },
-    /// The library that was named is not there.
     #[error("there is no ONNX Runtime at {}, which {by} names; {HOW_TO_GET}", path.display())]
     Missing { by: &'static str, path: PathBuf },
-    /// The file cannot be loaded.
     #[error("cannot load {} as ONNX Runtime: {reason}; {HOW_TO_GET}", path.display())]
     NotLoadable { path: PathBuf, reason: String },
-    /// The library is something else.
     #[error("{} is a library, but not an ONNX Runtime: it has no OrtGetApiBase; {HOW_TO_GET}", path.display())]
     NotOnnxRuntime { path: PathBuf },
-    /// The library is older than what is needed, or of another generation.
     #[error("{} is ONNX Runtime {version}, but 1.{minor_min} or a later 1.x is needed; {HOW_TO_GET}", path.display())]
     WrongVersion { path: PathBuf, version: String, minor_min: u32 },
-    /// Another runtime is in this process already.
     #[error(
         "{} cannot be loaded: this process has ONNX Runtime {} loaded already, and two of them disturb each other; let \
          all plugins of a run use one library (--set onnx.library=...)",
@@ -33,7 +27,6 @@ pub(crate) enum RuntimeLibraryError {
         list(loaded)
     )]
     Second { path: PathBuf, loaded: Vec<PathBuf> },
-    /// The runtime refuses to start.
     #[error("ONNX Runtime {version} ({}) does not start: {reason}", path.display())]
     NotStarted { path: PathBuf, version: String, reason: String },
 }

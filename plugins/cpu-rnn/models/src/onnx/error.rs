@@ -6,29 +6,25 @@ use crate::graph::build::NodeError;
 
 /// Why the ONNX file at this path cannot be used. Every message names the file.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum OnnxError {
-    /// The file cannot be read.
     #[error("cannot read model {0}: {1}")]
     Read(PathBuf, #[source] std::io::Error),
     /// The file is larger than any ONNX file can be: its size in bytes, and the limit.
     #[error("model {0} has {1} bytes, more than the limit of {2}")]
     FileTooLarge(PathBuf, u64, u64),
-    /// The bytes are not an ONNX file.
     #[error("{0} is not an ONNX file, or cut short or damaged: {1}")]
     NotOnnx(PathBuf, #[source] prost::DecodeError),
     /// The bytes are what a download or a checkout left in its place, in words.
     #[error("{0} is not an ONNX file: {1}")]
     Misfetched(PathBuf, &'static str),
-    /// The bytes are a protobuf message, but not a model: this part is missing.
     #[error("{0} is not an ONNX file, or cut short: it has no {1}")]
     Incomplete(PathBuf, &'static str),
-    /// An operator set of ONNX's own domain that is not supported, and the ones that are.
     #[error(
         "{0} uses version {1} of ONNX's operators, supported are {min} to {max}; convert the model",
         min = .2.start(), max = .2.end()
     )]
     Opset(PathBuf, i64, RangeInclusive<i64>),
-    /// Nodes that are not supported, all of them: each with its operator and what of it is not supported.
     #[error("{0} has {count} that this plugin does not run: {nodes}", count = count(.1.len()), nodes = .1.join("; "))]
     Unsupported(PathBuf, Vec<String>),
     /// A constant that cannot be used: its name, and the fault in words.

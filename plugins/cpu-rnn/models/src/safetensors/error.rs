@@ -7,37 +7,27 @@ use safetensors::SafeTensorError;
 
 /// Why the file of weights at this path cannot be used. Every message names the file, and the tensor if there is one.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum WeightsError {
-    /// The file cannot be read.
     #[error("cannot read weights {0}: {1}")]
     Read(PathBuf, #[source] std::io::Error),
     /// The file is larger than any model that this plugin is for: its size in bytes, and the limit.
     #[error("weights {0} have {1} bytes, more than the limit of {2}")]
     FileTooLarge(PathBuf, u64, u64),
-    /// The header is not one of a safetensors file.
     #[error("{0} is not a safetensors file, or damaged: {1}")]
     NotSafetensors(PathBuf, #[source] SafeTensorError),
     /// The bytes are what a download or a checkout left in place of the file, in words.
     #[error("{0} is not a safetensors file: {1}")]
     Misfetched(PathBuf, &'static str),
-    /// The header is sound, but the data behind it have another length than it says.
     #[error("{0} is cut short or damaged: its data are not as long as its header says")]
     Truncated(PathBuf),
-    /// There is no first layer, but these tensors.
     #[error(
         "{0} holds no recurrent layer: none of \"lstm.weight_ih_l0\", \"gru.weight_ih_l0\" and \"rnn.weight_ih_l0\" is there, only {1}"
     )]
     NoRecurrentLayer(PathBuf, String),
     /// A tensor is missing, has no place in the model, or holds something else than the model needs.
     #[error("{}: tensor \"{tensor}\" {fault}", path.display())]
-    Tensor {
-        /// The file.
-        path: PathBuf,
-        /// The tensor.
-        tensor: String,
-        /// The fault, in words.
-        fault: String,
-    },
+    Tensor { path: PathBuf, tensor: String, fault: String },
     /// The engine cannot make a layer of these weights, whose names begin so.
     #[error("{0}: layer \"{1}\": {2}")]
     Layer(PathBuf, String, #[source] LayerError),
