@@ -173,10 +173,9 @@ pub use measure::{
     latencies::SampleLatencies,
     missing_samples::MissingSamples,
     phase_error::PhaseError,
-    phase_outcome::PhaseOutcome,
+    phase_outcome::{PhaseOutcome, UnloadError},
     phase_record::PhaseRecord,
     statistics::{LatencyStatistics, REPORTED_QUANTILES, percentile, percentile_rank},
-    unload_error::UnloadError,
 };
 pub use plan::{
     accuracy_sampling::AccuracySampler,

@@ -9,6 +9,4 @@ pub(crate) mod order_statistics;
 pub(crate) mod phase_error;
 pub(crate) mod phase_outcome;
 pub(crate) mod phase_record;
-pub(crate) mod phase_trace;
 pub(crate) mod statistics;
-pub(crate) mod unload_error;

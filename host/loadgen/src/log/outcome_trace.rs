@@ -15,7 +15,7 @@ use crate::{
         detail::LogIdentity,
         trace::{TraceSample, TraceWriter},
     },
-    measure::{phase_outcome::PhaseOutcome, phase_trace::PhaseTrace},
+    measure::phase_outcome::{PhaseOutcome, PhaseTrace},
     plan::library_indices::library_indices,
     record::slots::SampleRecord,
 };

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::{
-    issue::{delay::IssueDelay, end::IssueEnd, issuer_record::IssuerRecord},
+    issue::{call_trace::IssueSpan, delay::IssueDelay, end::IssueEnd, issuer_record::IssuerRecord},
     measure::{
         clock_check::ClockCheck, missing_samples::MissingSamples, phase_error::PhaseError,
-        phase_record::PhaseRecord, phase_trace::PhaseTrace, unload_error::UnloadError,
+        phase_record::PhaseRecord,
     },
+    plan::query_generator::QueryGenerator,
     record::phase::Phase,
 };
 
@@ -41,6 +42,28 @@ pub struct PhaseOutcome {
     pub(crate) phase: Arc<Phase>,
     /// Data of the trace besides the samples, if the test is traced.
     pub(crate) trace: Option<PhaseTrace>,
+}
+
+/// Data that a phase keeps for the trace, besides its samples.
+#[derive(Debug, Clone)]
+pub(crate) struct PhaseTrace {
+    pub spans: Vec<IssueSpan>,
+    /// Number of sequence numbers between two samples of a call.
+    pub issuer_count: u64,
+    /// The generator as it was before the first query.
+    pub queries: QueryGenerator,
+    /// Number of the phase's first query in the test.
+    pub first_query_id: u64,
+}
+
+/// The library failed to unload the samples of a phase.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("library {library} failed to unload its samples: {message}")]
+pub struct UnloadError {
+    /// Name of the library.
+    pub library: String,
+    /// The library's own message.
+    pub message: String,
 }
 
 impl PhaseOutcome {

@@ -18,10 +18,8 @@ use crate::{
         clock_check::{ClockCheck, Stopwatch},
         missing_samples::MissingSamples,
         phase_error::PhaseError,
-        phase_outcome::PhaseOutcome,
+        phase_outcome::{PhaseOutcome, PhaseTrace, UnloadError},
         phase_record::PhaseRecord,
-        phase_trace::PhaseTrace,
-        unload_error::UnloadError,
     },
     plan::{
         accuracy_sampling::AccuracySampler,

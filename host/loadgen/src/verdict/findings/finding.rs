@@ -3,7 +3,7 @@
 use std::{any::Any, fmt, sync::Arc};
 
 use crate::{
-    measure::{missing_samples::MissingSamples, unload_error::UnloadError},
+    measure::{missing_samples::MissingSamples, phase_outcome::UnloadError},
     record::violations::{Violation, ViolationKind},
     verdict::{
         peak_search::{PeakEnd, RateNotMet},
