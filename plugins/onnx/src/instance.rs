@@ -1,6 +1,9 @@
 //! Where a batch is executed.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use ort::session::SharedSessionInner;
 use proctor_onnx_file::{Batching, Port};
@@ -9,7 +12,6 @@ use proctor_plugin_api::{Batch, Host, Instance, PluginError, Stage, vocabulary::
 use crate::{
     answer::MadeOf,
     binding::{Binding, Home, Lent, names},
-    counters::Counters,
     session::runtime_failed,
     tensor::{Room, Tensor},
     volumes::VolumeInstance,
@@ -24,11 +26,13 @@ impl OnnxInstance {
         host: Host,
         session: Arc<SharedSessionInner>,
         way: &Way,
-        counters: Arc<Counters>,
+        input_bytes_copied: Arc<AtomicU64>,
     ) -> Result<Self, PluginError> {
         Ok(Self(match way {
-            Way::Batches(tensors) => Box::new(BatchInstance::new(host, session, tensors, counters)?),
-            Way::Volumes(fit) => Box::new(VolumeInstance::new(host, session, fit, counters)?),
+            Way::Batches(tensors) => {
+                Box::new(BatchInstance::new(host, session, tensors, input_bytes_copied)?)
+            }
+            Way::Volumes(fit) => Box::new(VolumeInstance::new(host, session, fit, input_bytes_copied)?),
         }))
     }
 }
@@ -54,7 +58,7 @@ struct BatchInstance {
     entries: Entries,
     batching: Batching,
     batch_size_max: usize,
-    counters: Arc<Counters>,
+    input_bytes_copied: Arc<AtomicU64>,
 }
 
 impl BatchInstance {
@@ -62,7 +66,7 @@ impl BatchInstance {
         host: Host,
         session: Arc<SharedSessionInner>,
         tensors: &ModelTensors,
-        counters: Arc<Counters>,
+        input_bytes_copied: Arc<AtomicU64>,
     ) -> Result<Self, PluginError> {
         let binding = match &tensors.made {
             None => Binding::of_ports(session, &tensors.fit.inputs, &tensors.fit.outputs),
@@ -89,7 +93,7 @@ impl BatchInstance {
             entries: Entries::new(tensors.rows_max, tensors.batch_size_max),
             batching: tensors.fit.batching,
             batch_size_max: tensors.batch_size_max,
-            counters,
+            input_bytes_copied,
         })
     }
 
@@ -117,7 +121,7 @@ impl BatchInstance {
                 .map_err(runtime_failed)?;
         }
         if copied > 0 {
-            self.counters.input_bytes_copied.fetch_add(copied, Ordering::Relaxed);
+            self.input_bytes_copied.fetch_add(copied, Ordering::Relaxed);
         }
         Ok(())
     }

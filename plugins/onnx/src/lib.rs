@@ -31,7 +31,6 @@
 mod answer;
 mod binding;
 mod buffer;
-mod counters;
 mod error;
 mod instance;
 mod model;

@@ -4,7 +4,10 @@ use std::{
     fmt::Write,
     path::Path,
     slice,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use ort::session::SharedSessionInner;
@@ -14,7 +17,6 @@ use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError, voca
 
 use crate::{
     answer::MadeOf,
-    counters::Counters,
     error::LoadError,
     instance::OnnxInstance,
     options::Settings,
@@ -32,7 +34,8 @@ pub struct OnnxModel {
     host: Host,
     maker: SessionMaker,
     way: Way,
-    counters: Arc<Counters>,
+    /// Number of bytes of inputs that all instances copied before the runtime saw them.
+    input_bytes_copied: Arc<AtomicU64>,
     /// The session that all instances share, or that waits for the first instance.
     session: Mutex<Option<Arc<SharedSessionInner>>>,
     explanation: String,
@@ -66,7 +69,7 @@ impl OnnxModel {
             host,
             maker,
             way,
-            counters: Arc::default(),
+            input_bytes_copied: Arc::default(),
             session: Mutex::new(Some(session)),
             explanation,
         })
@@ -94,18 +97,18 @@ impl Model for OnnxModel {
 
     fn create_instance(&self, placement: &Placement) -> Result<OnnxInstance, PluginError> {
         let session = self.session(&placement.cpus)?;
-        OnnxInstance::new(self.host, session, &self.way, Arc::clone(&self.counters))
+        OnnxInstance::new(self.host, session, &self.way, Arc::clone(&self.input_bytes_copied))
     }
 
     fn start(&self) -> Result<(), PluginError> {
         // Copies made during warm-up do not count.
-        self.counters.input_bytes_copied.store(0, Ordering::Relaxed);
+        self.input_bytes_copied.store(0, Ordering::Relaxed);
         Ok(())
     }
 
     fn stop(&self) -> Result<(), PluginError> {
         #[expect(clippy::cast_precision_loss, reason = "a figure for people; exact up to 2^53 bytes")]
-        let copied = self.counters.input_bytes_copied.load(Ordering::Relaxed) as f64;
+        let copied = self.input_bytes_copied.load(Ordering::Relaxed) as f64;
         self.host.metric(INPUT_BYTES_COPIED, "B", copied);
         Ok(())
     }

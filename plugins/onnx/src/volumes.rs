@@ -1,6 +1,9 @@
 //! Volumes through a model that takes windows of them.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use ort::session::SharedSessionInner;
 use proctor_onnx_file::Batching;
@@ -9,7 +12,6 @@ use proctor_timed_steps::windows::{Accumulator, Windows};
 
 use crate::{
     binding::{Binding, Element, Memory},
-    counters::Counters,
     session::runtime_failed,
     tensor::dim,
     way::windows::WindowFit,
@@ -29,7 +31,7 @@ pub(crate) struct VolumeInstance {
     /// Where the windows of a call begin.
     starts: Vec<[usize; 3]>,
     accumulator: Accumulator,
-    counters: Arc<Counters>,
+    input_bytes_copied: Arc<AtomicU64>,
 }
 
 impl VolumeInstance {
@@ -37,7 +39,7 @@ impl VolumeInstance {
         host: Host,
         session: Arc<SharedSessionInner>,
         fit: &WindowFit,
-        counters: Arc<Counters>,
+        input_bytes_copied: Arc<AtomicU64>,
     ) -> Result<Self, PluginError> {
         let binding =
             Binding::of_ports(session, &fit.fit.inputs, &fit.fit.outputs).map_err(runtime_failed)?;
@@ -65,7 +67,7 @@ impl VolumeInstance {
             starts: Vec::with_capacity(fit.windows_max),
             accumulator: Accumulator::new(one, fit.output.shape[0]),
             fit: fit.clone(),
-            counters,
+            input_bytes_copied,
         })
     }
 
@@ -141,7 +143,7 @@ impl VolumeInstance {
             }
         }
         let copied = self.starts.len() * size_of::<f32>() * self.fit.input.element_count();
-        self.counters.input_bytes_copied.fetch_add(copied as u64, Ordering::Relaxed);
+        self.input_bytes_copied.fetch_add(copied as u64, Ordering::Relaxed);
     }
 
     /// Runs the model on the windows that were cut. If it takes a fixed number, the missing ones are computed from old
