@@ -38,7 +38,6 @@ struct Dlrm([TensorSpec; 2]);
 /// Rows of several arrays.
 struct DlrmV2 {
     outputs: Vec<TensorSpec>,
-    /// Bytes of a row of each.
     row_bytes: Vec<usize>,
 }
 

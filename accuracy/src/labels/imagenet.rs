@@ -39,7 +39,6 @@ pub(crate) fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), DatasetErr
     Ok((path, names))
 }
 
-/// The list with its text.
 fn text(folder: &Path) -> Result<(PathBuf, String), DatasetError> {
     let path = folder.join(LIST);
     let text = read_text(&path)?;

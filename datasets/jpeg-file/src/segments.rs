@@ -51,7 +51,6 @@ pub(crate) struct Segment<'a> {
 }
 
 impl Segment<'_> {
-    /// The error of this segment.
     pub(crate) fn damaged(&self, fault: Fault) -> JpegError {
         JpegError::Damaged { offset: self.offset, fault }
     }

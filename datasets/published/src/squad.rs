@@ -21,7 +21,6 @@ use crate::{
     texts::look_at,
 };
 
-/// The questions.
 const QUESTIONS: &str = "dev-v1.1.json";
 /// The version that the file of questions names.
 const VERSION: &str = "1.1";

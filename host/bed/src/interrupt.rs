@@ -235,7 +235,6 @@ fn waited_for() -> Option<CallUnderWay> {
 pub(crate) struct RunningTest {
     pub(crate) stop: StopHandle,
     pub(crate) progress: Progress,
-    /// Name of the plugin.
     pub(crate) plugin: String,
 }
 

@@ -72,7 +72,6 @@ impl FromStr for Condition {
     }
 }
 
-/// The names of the figures.
 fn figures() -> String {
     let percentiles = PERCENTILES.map(|tenths| Figure::Percentile(tenths).to_string());
     format!("{}, mean, throughput or accuracy", percentiles.join(", "))

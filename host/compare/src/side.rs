@@ -31,7 +31,6 @@ pub struct Side {
     pub(crate) remarks: Vec<Remark>,
 }
 
-/// A run of a side.
 #[derive(Debug)]
 pub(crate) struct SideRun {
     pub(crate) folder: PathBuf,
@@ -127,7 +126,6 @@ impl Side {
         (sum(|run| run.unanswered), sum(|run| run.issued))
     }
 
-    /// Returns the measurements of its runs.
     pub(crate) fn measured(&self) -> Vec<&Measured> {
         self.runs.iter().map(|run| &run.measured).collect()
     }

@@ -85,7 +85,6 @@ impl Comparison {
 }
 
 impl Row {
-    /// The verdict as a sentence.
     pub(crate) fn sentence(&self) -> String {
         let direction = match (self.figure.is_latency(), self.change >= 0.0) {
             (true, true) => "slower",

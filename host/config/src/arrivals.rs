@@ -35,7 +35,6 @@ pub(crate) fn idle_parameters(kind: ArrivalKind) -> impl Iterator<Item = &'stati
     PARAMETERS.iter().filter(move |(of, _)| *of != kind).flat_map(|(_, keys)| keys.iter().copied())
 }
 
-/// Reads the trace, if the settings ask for one.
 pub(crate) fn read_trace(run: &RunSettings) -> Result<Option<Arc<Trace>>, Box<ConfigError>> {
     match (run.arrivals, &run.arrivals_trace) {
         (ArrivalKind::Trace, Some(path)) => read(path).map(|trace| Some(Arc::new(trace))),
@@ -58,7 +57,6 @@ pub(crate) fn rate_of_trace(run: &RunSettings, trace: &Trace) -> Result<Layer, B
     Ok(Layer::new(raw.origin, [(RATE, value)]))
 }
 
-/// Returns the arrival process.
 pub(crate) fn process(run: &RunSettings, trace: Option<Arc<Trace>>) -> ArrivalProcess {
     match (run.arrivals, trace) {
         (ArrivalKind::Constant, _) => ArrivalProcess::Constant,

@@ -21,7 +21,6 @@ use crate::{
     verdict::{Verdict, ensure, failed, skipped},
 };
 
-/// The shape of a bed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) dispatch: Dispatch,
@@ -117,7 +116,6 @@ pub(crate) fn largest_batch(settings: &Settings, library: &LoadedPlugin) -> Opti
 }
 
 impl Bed {
-    /// Returns the loaded model.
     pub(crate) fn model(&self) -> &Model {
         self.model.as_ref().expect("only `without_model` takes it")
     }
@@ -180,7 +178,6 @@ impl Bed {
         self.judge()
     }
 
-    /// Creates instance number `index`.
     pub(crate) fn instance(&self, index: u32) -> Verdict<Instance> {
         Ok(self.model().create_instance(index)?)
     }
@@ -395,7 +392,6 @@ pub(crate) fn batches_of(indices: &[SampleIndex], sizes: &[usize]) -> Vec<Vec<Sa
     batches
 }
 
-/// The settings for another scenario.
 pub(crate) fn in_scenario(settings: &Settings, scenario: Scenario) -> Settings {
     let mut settings = settings.clone();
     (settings.run.scenario, settings.test.scenario) = (scenario.into(), scenario);

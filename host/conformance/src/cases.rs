@@ -42,7 +42,6 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
     GROUPS.iter().copied().flatten()
 }
 
-/// The case of this name.
 pub(crate) fn find_case(name: &str) -> Option<&'static Case> {
     cases().find(|case| case.name == name)
 }

@@ -78,7 +78,6 @@ impl Subject {
         HostServices { now_ns: Arc::new(now_ns), cache_folder }
     }
 
-    /// Opens the plugin.
     pub(crate) fn open(&self, library: &LoadedPlugin) -> Verdict<Backend> {
         let options = self.options(library)?;
         Ok(library.open(&options, self.services(library))?)

@@ -40,7 +40,6 @@ pub const INTERRUPTED: i32 = 130;
 /// The code of a defect of the program itself, as Rust has it.
 pub(crate) const PANICKED: i32 = 101;
 
-/// The code of a result.
 pub(crate) fn of_conclusion(conclusion: Conclusion) -> i32 {
     match conclusion {
         Conclusion::Good => GOOD,

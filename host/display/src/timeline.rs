@@ -69,7 +69,6 @@ struct OpenSpan {
     later: Map<String, Value>,
 }
 
-/// Fields of a span.
 #[derive(Default)]
 struct Fields {
     begin_ns: Option<u64>,

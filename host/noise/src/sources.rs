@@ -126,7 +126,6 @@ impl Sources {
         }
     }
 
-    /// Reads all counters.
     pub(crate) fn read(&mut self, at_ns: u64) -> Counters {
         self.find_threads();
         let buffer = &mut self.buffer;

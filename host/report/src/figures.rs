@@ -20,7 +20,6 @@ impl<'a> Figures<'a> {
         Self { json }
     }
 
-    /// The value of a key.
     pub(crate) fn value(&self, key: &str) -> Option<&'a Value> {
         parts(key).into_iter().try_fold(self.json, |value, part| match value {
             Value::Array(values) => values.get(part.parse::<usize>().ok()?),

@@ -18,7 +18,6 @@ impl Html {
         Self { text: String::new(), id_count: other.id_count }
     }
 
-    /// Returns the markup.
     pub(crate) fn into_text(self) -> String {
         self.text
     }

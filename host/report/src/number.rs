@@ -1,6 +1,5 @@
 //! Numbers as people read them. Every number of a page goes through here.
 
-/// Unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit<'a> {
     /// A time in ns.

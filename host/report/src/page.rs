@@ -16,7 +16,6 @@ use crate::{
 
 const STYLE: &str = include_str!("style.css");
 
-/// Writes the page of subjects.
 pub(crate) fn page(subjects: &[Subject]) -> String {
     let title = match subjects {
         [one] => one.name(),

@@ -13,7 +13,6 @@ use crate::{
     schema::{latency::LatencyPart, test::TestPart},
 };
 
-/// Bytes of a record.
 const RECORD_BYTES: usize = 16;
 /// Records that are read at once.
 const CHUNK_RECORDS: usize = 1 << 16;

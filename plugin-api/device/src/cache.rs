@@ -13,7 +13,6 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-/// Bytes of a checksum.
 const CHECKSUM_BYTES: usize = 32;
 
 /// A folder for what takes long to make.

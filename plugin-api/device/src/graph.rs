@@ -77,7 +77,6 @@ impl Graph {
         counts
     }
 
-    /// Adds a value.
     pub(crate) fn add_value(&mut self, value: Value) -> ValueId {
         self.values.push(value);
         ValueId(self.values.len() - 1)

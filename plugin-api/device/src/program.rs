@@ -131,7 +131,6 @@ pub(crate) enum Contents {
     Scratch,
 }
 
-/// A buffer of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Buffer {
     /// Contents.
@@ -185,7 +184,6 @@ impl Program {
         self.calls.iter().map(|call| call.operations).sum()
     }
 
-    /// The buffers, by number.
     pub(crate) fn buffers(&self) -> &[Buffer] {
         &self.buffers
     }

@@ -46,7 +46,6 @@ impl Compiler {
         Ok(Arc::new(Self { nvrtc, cache: cache.map(Cache::new) }))
     }
 
-    /// Its name and version.
     pub(crate) fn version(&self) -> String {
         self.nvrtc.name_and_version()
     }

@@ -31,7 +31,6 @@ impl Provider {
         }
     }
 
-    /// The provider of this name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|provider| provider.name() == name)
     }

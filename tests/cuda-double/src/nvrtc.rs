@@ -16,7 +16,6 @@ const COMPILATION: c_int = 6;
 /// Architectures that the double compiles for.
 const ARCHITECTURES: [&str; 6] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100"];
 
-/// A program.
 struct Program {
     text: String,
     headers: Vec<(String, String)>,

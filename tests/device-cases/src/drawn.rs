@@ -224,7 +224,6 @@ impl Drawing {
         self.builder.node(operator, &name, inputs, attributes)
     }
 
-    /// Makes a value an output.
     fn output(&mut self, value: &str, element: ElementType) {
         self.builder.output(value, element, &[]);
     }
@@ -245,7 +244,6 @@ impl Drawing {
     }
 }
 
-/// Sizes as an attribute.
 fn sizes(sizes: &[usize]) -> Attribute {
     Attribute::Ints(sizes.iter().map(|size| *size as i64).collect())
 }

@@ -33,7 +33,6 @@ pub(crate) struct Tables {
 /// The head of a scan.
 #[derive(Debug, Clone)]
 pub(crate) struct Scan {
-    /// Its components.
     components: Vec<ScanComponent>,
     /// First and last coefficient, in the order of coding.
     from: usize,

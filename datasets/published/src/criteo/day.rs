@@ -23,7 +23,6 @@ use crate::{
     generate::{Generate, write_file},
 };
 
-/// The file.
 const FILE: &str = "day_23";
 /// Number of rows of the published file.
 const ROW_COUNT: u64 = 178_274_637;

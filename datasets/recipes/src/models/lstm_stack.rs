@@ -9,7 +9,6 @@ use crate::{
     weights::ModelRecipe,
 };
 
-/// Sizes of a stack.
 pub(super) struct Sizes {
     name: &'static str,
     input: usize,

@@ -69,7 +69,6 @@ const EXPANSION: usize = 4;
 /// The gain of a block's last batch norm. At 1 each of the 16 blocks would double the variance.
 pub(super) const BRANCH_GAIN: f32 = 0.25;
 
-/// One block.
 struct Block {
     name: String,
     inputs: usize,

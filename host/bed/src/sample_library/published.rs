@@ -16,7 +16,6 @@ use proctor_words::{DataError, HostError, UsageError, lasting_folder, text::coun
 
 use crate::files::dataset_folder::dataset_folder;
 
-/// Name of the program.
 const PROGRAM: &str = "host-data";
 /// Command that builds it.
 const BUILD: &str = "cargo build --release -p proctor-data";

@@ -12,7 +12,6 @@ use super::recorded::{Recorded, Step};
 pub(crate) struct Comparison {
     /// The first call that differs.
     pub(crate) call: Option<CallDifference>,
-    /// Number of calls that were compared.
     pub(crate) call_count: usize,
     /// The first call that returns in the replay alone, as one does that crashed when it was recorded: its number, and
     /// the call in words.
@@ -29,7 +28,6 @@ pub(crate) struct Comparison {
     pub(crate) has_ended: bool,
 }
 
-/// A call that differs.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CallDifference {
     /// Number of the call in the recording.

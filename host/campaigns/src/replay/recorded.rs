@@ -26,7 +26,6 @@ pub(crate) struct Recorded {
     says_end: bool,
 }
 
-/// A call of a recording.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) begun: Begun,
@@ -37,7 +36,6 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Returns whether it is this call.
     pub(crate) fn is(&self, call: Call) -> bool {
         self.begun.call.is(call)
     }
@@ -73,7 +71,6 @@ impl Recorded {
         read_recording(folder).map(Self::of).map_err(HostError::usage)
     }
 
-    /// The recording of these lines.
     pub(crate) fn of(lines: Vec<Line>) -> Self {
         let mut recorded = Self::default();
         let mut places = HashMap::new();
@@ -158,7 +155,6 @@ impl Recorded {
         self.arguments(Call::LoadModel)?.get(name).map(String::as_str)
     }
 
-    /// The arguments of the first call of this name.
     pub(crate) fn arguments(&self, call: Call) -> Option<&BTreeMap<String, String>> {
         self.steps.iter().find(|step| step.is(call)).map(|step| &step.begun.arguments)
     }

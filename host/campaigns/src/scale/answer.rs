@@ -11,7 +11,6 @@ use proctor_words::{
 
 use super::{ScaleOptions, input::ScaleInput, result::PolicyResult};
 
-/// The head of the answer.
 pub(super) fn head(goal: &Goal, options: &ScaleOptions, arrivals: &ArrivalProcess) -> String {
     let Goal { target_ns, tail, most, .. } = goal;
     let input = match options.input {

@@ -11,7 +11,6 @@ use serde::Serialize;
 /// Minimum number of different instance counts that make a curve.
 const MEASURED_MIN: usize = 3;
 
-/// A curve that was kept.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct KeptCurve {
     /// File with the curves.

@@ -67,7 +67,6 @@ fn deviations(settings: &Settings, plugin: &PluginPart) -> Vec<DeviationPart> {
     deviations.iter().map(DeviationPart::from).collect()
 }
 
-/// Result of one policy.
 #[derive(Debug, Serialize)]
 pub(crate) struct PolicyResult {
     /// Round in which it ran, from 1.

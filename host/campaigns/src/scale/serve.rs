@@ -99,10 +99,8 @@ fn no_base(result: &PolicyResult, options: &ScaleOptions) -> HostError {
     }
 }
 
-/// The turn of a policy.
 struct Turn<'a> {
     round: u32,
-    /// Name of the policy.
     name: &'a str,
     policy: Box<dyn ScalingPolicy>,
     /// True if it measures the base of a target: then it ends as soon as it has settled.

@@ -33,12 +33,10 @@ pub(crate) struct Traffic {
     refused: AtomicU64,
 }
 
-/// Counts of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct TrafficCounts {
     /// Number of samples with an answer.
     pub(crate) completed: u64,
-    /// Number of samples that failed.
     pub(crate) failed: u64,
     /// Number of answers to samples that were not outstanding.
     pub(crate) unknown: u64,
@@ -146,7 +144,6 @@ impl Traffic {
         self.arrived.load(Relaxed)
     }
 
-    /// Stops issuing.
     pub(crate) fn stop(&self) {
         self.is_stopped.store(true, Relaxed);
     }
@@ -166,7 +163,6 @@ impl Traffic {
         self.outstanding.load(Relaxed)
     }
 
-    /// Returns the counts so far.
     pub(crate) fn counts(&self) -> TrafficCounts {
         TrafficCounts {
             completed: self.completed.load(Relaxed),

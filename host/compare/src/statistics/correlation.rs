@@ -16,10 +16,8 @@ const FEWEST_BLOCKS: usize = 8;
 /// More blocks cost time but add nothing: longer ones are as right, and this many have a well-known variance.
 const MOST_BLOCKS: usize = 128;
 
-/// The correlation of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Correlation {
-    /// Length of blocks.
     pub(crate) block_len: usize,
     /// Variance of the sum of the sequence, over its length.
     pub(crate) long_run_variance: f64,
@@ -32,7 +30,6 @@ pub(crate) struct Correlation {
 }
 
 impl Correlation {
-    /// Estimates the correlation of a sequence.
     pub(crate) fn of(sequence: &[f64]) -> Self {
         let count = sequence.len();
         let none = Self {

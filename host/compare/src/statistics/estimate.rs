@@ -20,7 +20,6 @@ const LEAST: f64 = 1.0;
 /// A figure of one side.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Estimate {
-    /// Logarithm of the value.
     pub(crate) log: f64,
     /// Values of the resamples, less the value itself.
     pub(crate) deviations: Vec<f64>,
@@ -108,7 +107,6 @@ impl Estimate {
         self
     }
 
-    /// Variance of the value.
     pub(crate) fn variance(&self) -> f64 {
         self.inflation * variance_of(&self.deviations)
     }
@@ -140,7 +138,6 @@ fn digests(runs: &[&Measured]) -> Vec<u64> {
     runs.iter().map(|run| run.digest).collect()
 }
 
-/// The logarithm of a value.
 fn log(figure: Figure, value: f64) -> f64 {
     if figure.is_latency() { value.max(LEAST).ln() } else { value.max(f64::MIN_POSITIVE).ln() }
 }

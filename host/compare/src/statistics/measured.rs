@@ -19,7 +19,6 @@ const ATOM_BITS: u32 = 11;
 const UNANSWERED_NS: u64 = (1 << (u64::BITS - ATOM_BITS)) - 1;
 /// Largest latency that is distinguished from larger ones, in ns: 104 days.
 const LATENCY_MAX_NS: u64 = UNANSWERED_NS - 1;
-/// Points of a grid.
 const GRID_POINTS: usize = 128;
 /// Half the width of a grid in standard errors of its quantile.
 const GRID_ERRORS: f64 = 8.0;
@@ -33,7 +32,6 @@ pub(crate) struct Measured {
     pub(crate) schedule: (usize, u64),
     /// Digest of everything that was measured.
     pub(crate) digest: u64,
-    /// Number of latencies.
     pub(crate) count: usize,
     figures: Vec<(Figure, Table)>,
 }

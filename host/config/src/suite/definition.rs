@@ -6,7 +6,6 @@ use serde::Deserialize;
 
 use super::{Difference, Inference, round::Format};
 
-/// A benchmark, as its file has it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Benchmark {
@@ -91,7 +90,6 @@ pub(super) struct Scenarios {
     pub(super) target_ratios: Option<Vec<f64>>,
 }
 
-/// A round, as its file has it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Round {

@@ -36,7 +36,6 @@ pub fn round_rules(rules: Rules) -> &'static RoundRules {
     ROUNDS.get(rules.name).expect("each round has a file in suite/rounds, as a test shows")
 }
 
-/// The benchmark of this id.
 pub(crate) fn find(id: &str) -> Option<&'static SuiteBenchmark> {
     BENCHMARKS.get(id)
 }

@@ -54,7 +54,6 @@ const OF_ROWS: [(&str, Scenario, &str, Value, Value); 2] = [
     ),
 ];
 
-/// The benchmarks of the round with their rows.
 fn rows() -> impl Iterator<Item = (&'static SuiteBenchmark, &'static RoundRow)> {
     let rules = ROUND.parse().expect("it is a round");
     suite_benchmarks().filter_map(move |suite| Some((suite, suite.row(rules)?)))

@@ -7,7 +7,6 @@ use super::{CaseResult, Outcome, Report};
 /// Maximum number of output lines shown for a case; the last ones.
 const OUTPUT_LINES_MAX: usize = 12;
 
-/// Returns the whole report as text.
 pub(super) fn text(report: &Report) -> String {
     let mut text = head(report);
     report.results.iter().for_each(|result| text.push_str(&of_case(result)));

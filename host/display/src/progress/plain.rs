@@ -6,7 +6,6 @@ use proctor_words::text;
 
 use super::snapshot::Snapshot;
 
-/// Formats a snapshot in one line.
 pub(super) fn line(snapshot: &Snapshot) -> String {
     let Snapshot { issued_count, completed_count: done, samples_per_second, .. } = snapshot;
     let (mode, unit) = (mode_name(snapshot.mode), unit(snapshot.plan.scenario));

@@ -11,7 +11,6 @@ mod v5_1;
 mod v6_0;
 mod v6_1;
 
-/// All rounds.
 pub(super) const ROUNDS: &[&Round] = &[
     // The newest first.
     &v6_1::ROUND,

@@ -232,7 +232,6 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         }
     }
 
-    /// Hands the buffer over.
     #[inline]
     fn hand_over(&self) {
         let Self { samples, share, .. } = self;

@@ -83,7 +83,6 @@ impl<'a> Ordered<'a> {
         self.at(self.count.saturating_sub(n))
     }
 
-    /// Returns the number of latencies over the bound.
     pub(crate) fn over_count(&self, bound_ns: u64) -> u64 {
         let mut over_count = 0;
         if self.max_ns > bound_ns {

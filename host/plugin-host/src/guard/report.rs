@@ -142,12 +142,10 @@ impl Report {
         self.text("0123456789".get(digit..=digit).unwrap_or_default())
     }
 
-    /// The report so far.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 
-    /// Writes the report to an open file.
     pub(super) fn write_to(&self, file: c_int) {
         // SAFETY: the first `length` bytes are initialised; `write` is async-signal-safe. A short write or an error
         // cannot be helped here.

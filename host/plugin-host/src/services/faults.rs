@@ -117,12 +117,10 @@ impl fmt::Display for RepeatedFault {
 pub(crate) struct Faults(Mutex<Vec<RepeatedFault>>);
 
 impl Faults {
-    /// Records a fault.
     pub(crate) fn record(&self, fault: impl FnOnce() -> PluginFault) {
         self.add(RepeatedFault { first: fault(), count: 1 });
     }
 
-    /// Adds faults of one kind.
     pub(super) fn add(&self, fault: RepeatedFault) {
         let mut noticed = self.0.lock();
         match noticed.iter_mut().find(|repeated| repeated.first.is_like(&fault.first)) {

@@ -6,7 +6,6 @@ use parking_lot::Mutex;
 use proctor_plugin_api::abi::{PROCTOR_METRIC_COUNT_MAX, PROCTOR_METRIC_NAME_LENGTH_MAX};
 use serde::{Deserialize, Serialize};
 
-/// The metrics of a plugin by name.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics(Mutex<BTreeMap<String, PluginMetric>>);
 

@@ -219,7 +219,6 @@ impl Stages {
         Ok(())
     }
 
-    /// The stages so far, by name.
     pub(crate) fn report(&self) -> BTreeMap<String, PluginStage> {
         let counted = |entry: &Entry| {
             let stage = PluginStage {

@@ -25,10 +25,8 @@ const LINE: f64 = 17.0;
 /// End of the labels of y, and begin of its name.
 const LEFT: (&str, &str) = ("-8", "-56");
 
-/// An axis of a picture.
 #[derive(Debug)]
 pub(crate) struct Axis<'a> {
-    /// Its scale.
     pub(crate) scale: Scale,
     /// Label of the axis.
     pub(crate) name: &'a str,
@@ -150,7 +148,6 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// Draws a mark.
     pub(crate) fn mark(&mut self, class: &str, shape: Shape, x: f64, y: f64) {
         let (Some(x), y) = (self.x.scale.place(x), self.pixel_y(y)) else { return };
         if !y.is_finite() {

@@ -12,18 +12,14 @@ const EXTREMES: [f64; 2] = [1e-290, 1e290];
 /// Labels that have room on the narrowest page.
 const LABELS_MAX: usize = 5;
 
-/// A tick of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tick {
-    /// Its value.
     pub(crate) value: f64,
-    /// Its label.
     pub(crate) label: String,
     /// True if the label is left out on a narrow page.
     pub(crate) is_spare: bool,
 }
 
-/// A scale with its ticks.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scale {
     kind: Kind,

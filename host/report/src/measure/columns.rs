@@ -18,7 +18,6 @@ impl Cut {
         usize::try_from(place).unwrap_or(usize::MAX).min(self.count.saturating_sub(1))
     }
 
-    /// Returns the begin of a column, in ns.
     pub(crate) fn start_ns(self, column: usize) -> f64 {
         self.end_ns as f64 * column as f64 / self.count as f64
     }

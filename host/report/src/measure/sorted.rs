@@ -18,7 +18,6 @@ impl Sorted {
         Self { sorted_ns: latencies_ns }
     }
 
-    /// Returns the number of latencies.
     pub(crate) fn count(&self) -> u64 {
         self.sorted_ns.len() as u64
     }

@@ -7,7 +7,6 @@ use crate::{
     section::parts::{paragraph, tile},
 };
 
-/// Writes the accuracy.
 pub(crate) fn write(html: &mut Html, facts: &Facts) {
     let Some(accuracy) = facts.result().and_then(|result| result.accuracy.as_ref()) else { return };
     let (class, text) = if accuracy.passed { ("good", "✓ passed") } else { ("bad", "✗ failed") };

@@ -44,7 +44,6 @@ pub(crate) struct Distribution<'a> {
     pub(crate) ends_ns: (f64, f64),
     /// Percentiles: name, share, value in ns, and whether the mark has a label.
     pub(crate) percentiles: Vec<(&'a str, f64, f64, bool)>,
-    /// The bound, in ns.
     pub(crate) bound_ns: Option<f64>,
     /// Median and 99th percentile of the harness's floor, in ns.
     pub(crate) floor_ns: Option<(f64, f64)>,

@@ -15,7 +15,6 @@ use crate::{
 /// Kind of the origin of a default.
 const DEFAULT: &str = "default";
 
-/// Writes the settings.
 pub(crate) fn write(
     html: &mut Html,
     settings: &BTreeMap<String, SettingPart>,

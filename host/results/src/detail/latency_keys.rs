@@ -11,7 +11,6 @@ pub(crate) struct LatencyKeys {
 }
 
 impl LatencyKeys {
-    /// Keys of a scenario.
     pub(crate) fn of(scenario: Option<Scenario>) -> Self {
         match scenario {
             Some(Scenario::MultiStream) => Self { query: "query_", per_query: "per_query_" },

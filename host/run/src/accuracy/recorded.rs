@@ -62,7 +62,6 @@ struct RecordedTest {
 /// The part of `result.json` that an accuracy depends on.
 #[derive(Debug)]
 struct RecordedRun {
-    /// The file.
     file: PathBuf,
     /// Settings that were given.
     given: BTreeMap<String, String>,

@@ -28,7 +28,6 @@ pub(super) struct Run {
     pub(super) knobs: Knobs,
     /// Number of decisions until it had settled for the first time; all if it never has.
     pub(super) to_settle: usize,
-    /// Number of decisions in all.
     pub(super) decisions: usize,
     /// Batches since it had settled for the first time.
     pub(super) since_first: Settled,
@@ -63,7 +62,6 @@ impl Surface for Mean<'_> {
     }
 }
 
-/// All runs of a job.
 #[derive(Debug, Clone)]
 pub(super) struct JobRuns {
     pub(super) job: &'static PaperJob,
@@ -131,7 +129,6 @@ pub(super) fn lasts_ns(target_ns: u64) -> u64 {
     RUN_NS.max(RUN_TARGETS * target_ns)
 }
 
-/// The system of a job.
 pub(super) fn system<'a>(job: &PaperJob, surface: &'a dyn Surface, until_ns: u64) -> Simulation<'a> {
     Simulation { seed: SEED + u64::from(job.number), ..Simulation::of(surface, until_ns) }
 }

@@ -168,7 +168,6 @@ impl<C: Clock> Dispatcher<C> {
         Ok(number)
     }
 
-    /// Reads the roster.
     pub(super) fn with_roster<T>(&self, read: impl FnOnce(&Roster) -> T) -> T {
         read(&lock(&self.state).roster)
     }

@@ -60,7 +60,6 @@ pub(super) fn check_same_type<'a>(
     }
 }
 
-/// Checks the shape of an operand.
 pub(super) fn check_operand(name: &str, operand: &Array, shape: &[usize]) -> Result<(), String> {
     if operand.shape == shape {
         return Ok(());

@@ -10,7 +10,6 @@ use std::ops::Range;
 struct Axis {
     /// Number of elements of the image.
     extent: usize,
-    /// Number of windows.
     count: usize,
     /// Number of elements of a window.
     window: usize,

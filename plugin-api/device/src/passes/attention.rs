@@ -45,7 +45,6 @@ struct Attention {
     first: String,
 }
 
-/// Mask of an attention.
 enum Mask {
     /// Mask that is added.
     Summand(ValueId),

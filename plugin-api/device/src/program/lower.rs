@@ -93,7 +93,6 @@ struct Lowering<'a> {
     label: String,
 }
 
-/// State of a value.
 #[derive(Debug, Clone)]
 enum ValueState {
     /// Its elements are in a buffer.

@@ -14,7 +14,6 @@ pub(crate) struct Lstm {
     layers: Vec<Layer>,
 }
 
-/// One layer.
 #[derive(Debug)]
 struct Layer {
     /// From the input to all gates: `[4 units, input]`.

@@ -36,7 +36,6 @@ impl Generated {
     }
 }
 
-/// The input tensors of a recipe.
 fn specs(inputs: &InputRecipe) -> Vec<TensorSpec> {
     inputs.tensors.iter().map(|input| spec(input.name, input.element_type, &input.shape)).collect()
 }

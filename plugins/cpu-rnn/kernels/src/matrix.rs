@@ -25,7 +25,6 @@ pub(crate) struct Matrix {
     pub(crate) depth: usize,
     /// Number of vectors of a block.
     pub(crate) vectors: usize,
-    /// Number of blocks.
     pub(crate) blocks: usize,
     /// Number of columns that products write.
     pub(crate) columns: usize,

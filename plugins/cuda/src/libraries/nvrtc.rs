@@ -152,7 +152,6 @@ pub(crate) struct Source<'a> {
     pub options: &'a [String],
 }
 
-/// A compiled text.
 pub(crate) struct Compiled {
     /// The code for the device, a cubin.
     pub code: Vec<u8>,

@@ -192,7 +192,6 @@ impl Detections {
     }
 }
 
-/// Size of a record.
 const RECORD_BYTES: usize = 7 * size_of::<f32>();
 
 /// Width and height of an image, whichever place its three channels have.

@@ -10,7 +10,6 @@ use crate::{
 };
 
 impl World {
-    /// A device by its number.
     pub(super) fn device(&self, number: c_int) -> Result<usize, CudaError> {
         let device = usize::try_from(number).ok().filter(|device| *device < self.devices.len());
         device

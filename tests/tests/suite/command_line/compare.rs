@@ -32,7 +32,6 @@ fn json(finished: &Finished) -> Value {
     serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {finished}"))
 }
 
-/// The figure of a name.
 fn figure<'a>(answer: &'a Value, name: &str) -> &'a Value {
     let mut figures = answer["figures"].as_array().unwrap().iter();
     figures.find(|figure| figure["figure"] == name).unwrap_or_else(|| panic!("no {name} in {answer:#}"))

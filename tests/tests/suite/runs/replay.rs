@@ -20,7 +20,6 @@ fn replay(bench: &Bench, recording: &std::path::Path, flags: &str) -> Finished {
     bench.host(&format!("replay {} {flags}", recording.display()))
 }
 
-/// The lines of a recording.
 fn lines(recording: &std::path::Path) -> Vec<Value> {
     let text = fs::read_to_string(recording.join("calls.jsonl")).expect("there is a recording");
     text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()

@@ -27,7 +27,6 @@ pub(crate) struct Plugin {
 /// A program of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Program {
-    /// Its name.
     pub(crate) name: &'static str,
     /// The package of the workspace that makes it.
     pub(crate) cargo_package: &'static str,
@@ -113,9 +112,7 @@ const STANDARD_LIBRARY: &str = "share/doc/rust/COPYRIGHT-library.html";
 pub(crate) struct Package {
     /// The folder, which is not there yet.
     pub(crate) folder: PathBuf,
-    /// Its version.
     pub(crate) version: String,
-    /// Its plugins.
     pub(crate) plugins: Vec<Plugin>,
 }
 

@@ -26,7 +26,6 @@ pub(super) struct Rule {
     pub(super) name: &'static str,
     /// Scenario of the key, for any scenario of the run; `None` is the scenario of the run.
     pub(super) scenario: Option<Scenario>,
-    /// Field of the settings.
     pub(super) setting: &'static str,
     pub(super) conversion: Conversion,
     /// True if only the built-in file may set it.

@@ -36,7 +36,6 @@ pub(super) struct Pending {
 /// Operand of a pending expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum OperandSource {
-    /// The product.
     Product,
     /// Stored elements, in the shape of the result.
     Stored(View),

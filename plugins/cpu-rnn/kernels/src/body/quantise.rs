@@ -36,7 +36,6 @@ pub(crate) struct Quantised {
 /// [`rows`], compiled for an instruction set.
 pub(crate) type Quantise = unsafe fn(&Grid, usize, *mut u8) -> Quantised;
 
-/// One quantised row.
 #[derive(Clone, Copy)]
 pub(crate) struct Row {
     /// Values plus the zero point, padded with zeros to whole groups.

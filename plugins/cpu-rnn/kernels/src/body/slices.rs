@@ -3,7 +3,6 @@
 use super::exp::{Bounds, exp};
 use crate::vector::Vector;
 
-/// Function of a slice.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Function {
     Exp,

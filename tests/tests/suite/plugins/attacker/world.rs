@@ -140,7 +140,6 @@ impl World {
         self.user
     }
 
-    /// A path in it.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.bench.file(name)
     }

@@ -5,7 +5,6 @@ use super::row::{
     Outcome, Row,
 };
 
-/// A call of an extension.
 struct Call {
     /// Its name for the plugin.
     call: &'static str,

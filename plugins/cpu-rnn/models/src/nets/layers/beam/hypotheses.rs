@@ -23,7 +23,6 @@ pub struct Beam {
     is_first_told: bool,
 }
 
-/// One hypothesis.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     total: f64,
