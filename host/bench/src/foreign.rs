@@ -1,6 +1,6 @@
 //! Share of some processors that other processes used meanwhile: a disturbance of a measurement.
 
-use std::{fs, time::Instant};
+use std::{collections::BTreeSet, fs, time::Instant};
 
 use proctor_noise::{busy_ticks, process_ticks};
 
@@ -45,7 +45,9 @@ fn share(before: Counters, after: Counters, processor_s: f64) -> f64 {
 }
 
 fn counters(cpus: &[usize], processes: &[u32]) -> Option<Counters> {
-    let cpus = cpus.iter().map(|cpu| u32::try_from(*cpu).ok()).collect::<Option<Vec<_>>>()?;
+    // In the order of the file, and each once.
+    let cpus = cpus.iter().map(|cpu| u32::try_from(*cpu).ok()).collect::<Option<BTreeSet<_>>>()?;
+    let cpus: Vec<_> = cpus.into_iter().collect();
     let busy = busy_ticks(&fs::read_to_string("/proc/stat").ok()?, &cpus)?;
     let own = processes.iter().map(|process| fs::read_to_string(format!("/proc/{process}/stat")).ok());
     let own = own.map(|text| process_ticks(&text?)).sum::<Option<u64>>()?;

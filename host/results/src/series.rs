@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::{
@@ -102,7 +102,8 @@ pub struct FullRun {
 /// Content of `scale.json`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ScaleFile {
-    /// A course for each policy.
+    /// A course for each policy. One with reasons of a later version is left out.
+    #[serde(deserialize_with = "known_courses")]
     pub courses: Vec<ScalingPart>,
     /// Reasons why no setting counts, in words.
     #[serde(default)]
@@ -110,6 +111,11 @@ pub struct ScaleFile {
     /// Place of the measurement.
     #[serde(flatten)]
     pub provenance: Provenance,
+}
+
+fn known_courses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ScalingPart>, D::Error> {
+    let courses = Vec::<Value>::deserialize(deserializer)?;
+    Ok(courses.into_iter().filter_map(|course| serde_json::from_value(course).ok()).collect())
 }
 
 /// The benchmark, the plugin and the machine.
@@ -206,6 +212,8 @@ mod tests {
         assert!(objections(&scale).is_empty());
         let spoiled = scale.replacen('{', r#"{"objections":["why"],"#, 1);
         assert_eq!(objections(&spoiled), ["why"]);
+        let later = spoiled.replacen(r#""courses":[]"#, r#""courses":[{"reason":"of a later version"}]"#, 1);
+        assert_eq!(objections(&later), ["why"], "what is known of it can be shown");
         assert!(open("result.json", "{}").unwrap().is_none());
         assert!(open(SCALE, "{}").unwrap_err().to_string().contains("has no schema_version"));
         assert!(open(SCALE, "{\"schema_version\":1").unwrap_err().to_string().contains("is no whole result"));

@@ -1,8 +1,7 @@
 //! Issuing threads, and what each of them has of a model.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use parking_lot::Mutex;
 use proctor_plugin_api::vocabulary::QueryPart;
 
 use crate::{
@@ -66,7 +65,7 @@ impl Issuer {
             activity.set_first_sample(first.index.0);
         }
         let query = raw_query(part);
-        let _turn = turn.as_ref().map(|turn| turn.lock());
+        let _turn = turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
         checked(activity, Call::Issue, |error| {
             // SAFETY: the function is that of a checked extension; the handle is live; the query lives for the call.
             unsafe { issue(model.raw(), &raw const query, error) }

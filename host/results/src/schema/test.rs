@@ -67,8 +67,8 @@ pub struct TestPart {
     /// Energy of the processor in a performance test in real time, or why it was not counted.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
     pub processor_energy: Option<ProcessorEnergyPart>,
-    /// Quietness of the machine in a performance test in real time.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Quietness of the machine in a performance test in real time; noise in a form of a later version is left out.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoisePart>,
     /// Steps of the search for the peak, if this is one.
     #[serde(skip_serializing_if = "Option::is_none")]
