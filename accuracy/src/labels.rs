@@ -31,6 +31,20 @@ pub struct LabelsEntry {
     pub read: fn(&LabelsRequest<'_>) -> Result<Answers, DatasetError>,
 }
 
+/// Reads the list in a folder, and returns its path and the names of all its samples, in their order.
+type ReadList = fn(&Path) -> Result<(PathBuf, Vec<String>), AccuracyError>;
+
+/// List of all samples of a published data set, registered with `inventory::submit!` beside the labels that it has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SampleList {
+    /// Name of the data set.
+    pub(crate) dataset: &'static str,
+    /// Names the samples, whether or not their files are there.
+    pub(crate) read: ReadList,
+}
+
+inventory::collect!(SampleList);
+
 /// The samples that labels are wanted of.
 #[derive(Debug, Clone, Copy)]
 pub struct LabelsRequest<'a> {
@@ -86,19 +100,15 @@ pub(crate) fn read_labels(dataset: &str, request: &LabelsRequest<'_>) -> Result<
     Ok((entry.read)(request)?)
 }
 
-/// All samples that the lists of a data set name, in their order, whether or not their files are there. `None` of a
-/// data set whose labels do not say so by themselves.
+/// All samples that the list of a data set names, in their order, whether or not their files are there. `None` for a
+/// data set that registers no such list.
 ///
 /// # Errors
 /// [`AccuracyError::Labels`] if a list cannot be read or is damaged, or has a sample twice.
 pub fn listed_samples(dataset: &str, folder: &Path) -> Result<Option<PublishedSamples>, AccuracyError> {
-    let (path, names) = match dataset {
-        "imagenet" => imagenet::listed(folder)?,
-        "coco" | "coco-annotated" | "open-images" => boxes::listed(dataset, folder)?,
-        "librispeech" => transcripts::listed(folder)?,
-        "wmt" => translations::listed(folder)?,
-        _ => return Ok(None),
-    };
+    let list = inventory::iter::<SampleList>().find(|list| list.dataset == dataset);
+    let Some(list) = list else { return Ok(None) };
+    let (path, names) = (list.read)(folder)?;
     let mut seen = HashSet::new();
     if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
         let reason = format!("it has {twice} twice; restore the file");
@@ -111,7 +121,18 @@ pub fn listed_samples(dataset: &str, folder: &Path) -> Result<Option<PublishedSa
 mod tests {
     use std::{env, fs};
 
+    use proctor_datasets::is_published;
+
     use super::*;
+
+    #[test]
+    fn a_list_is_of_a_published_data_set_that_has_no_other() {
+        for list in inventory::iter::<SampleList> {
+            assert!(is_published(list.dataset), "{}", list.dataset);
+            let of_it = inventory::iter::<SampleList>().filter(|other| other.dataset == list.dataset);
+            assert_eq!(of_it.count(), 1, "{}", list.dataset);
+        }
+    }
 
     #[test]
     fn lists_name_the_samples_whose_files_are_gone() {

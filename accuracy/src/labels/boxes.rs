@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::{
     error::AccuracyError,
     judge::detections::{ClassNames, JudgedImage},
-    labels::{PublishedSamples, no_labels},
+    labels::{PublishedSamples, SampleList, no_labels},
 };
 
 /// Data sets with their lists, and the meaning of a class in a response to them.
@@ -22,6 +22,10 @@ const LISTS: [(&str, &str, ClassNames); 3] = [
     ("coco-annotated", "annotations/instances_val2017.json", ClassNames::Positions),
     ("open-images", "annotations/openimages-mlperf.json", ClassNames::Ids),
 ];
+
+inventory::submit! { SampleList { dataset: "coco", read: |folder| listed("coco", folder) } }
+inventory::submit! { SampleList { dataset: "coco-annotated", read: |folder| listed("coco-annotated", folder) } }
+inventory::submit! { SampleList { dataset: "open-images", read: |folder| listed("open-images", folder) } }
 
 /// The right answers of a data set.
 #[derive(Debug)]
@@ -79,7 +83,7 @@ fn list(dataset: &str, folder: &Path) -> Result<(PathBuf, List, ClassNames), Acc
 }
 
 /// The list of a data set, and the ids of all its images: of `coco-annotated`, of those with annotations.
-pub(crate) fn listed(dataset: &str, folder: &Path) -> Result<(PathBuf, Vec<String>), AccuracyError> {
+fn listed(dataset: &str, folder: &Path) -> Result<(PathBuf, Vec<String>), AccuracyError> {
     let (path, list, _) = list(dataset, folder)?;
     let annotated: HashSet<_> = list.annotations.iter().map(|annotation| annotation.image_id).collect();
     let is_sample = |image: &&ListedImage| dataset != "coco-annotated" || annotated.contains(&image.id);

@@ -9,13 +9,15 @@ use proctor_datasets::{DatasetError, read_text};
 
 use crate::{
     answers::Answers,
-    labels::{LabelsEntry, LabelsRequest},
+    error::AccuracyError,
+    labels::{LabelsEntry, LabelsRequest, SampleList},
 };
 
 const LIST: &str = "val_map.txt";
 const CLASS_COUNT: u64 = 1000;
 
 inventory::submit! { LabelsEntry { dataset: "imagenet", file: None, read } }
+inventory::submit! { SampleList { dataset: "imagenet", read: listed } }
 
 fn read(request: &LabelsRequest<'_>) -> Result<Answers, DatasetError> {
     let samples = request.published();
@@ -33,7 +35,7 @@ fn read(request: &LabelsRequest<'_>) -> Result<Answers, DatasetError> {
 }
 
 /// The list, and the paths of all images that it has.
-pub(crate) fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), DatasetError> {
+fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), AccuracyError> {
     let (path, text) = text(folder)?;
     let names = parse(&path, &text)?.into_iter().map(|(name, _)| name.to_owned()).collect();
     Ok((path, names))

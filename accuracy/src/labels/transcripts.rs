@@ -15,8 +15,10 @@ use serde::Deserialize;
 
 use crate::{
     error::AccuracyError,
-    labels::{PublishedSamples, no_labels},
+    labels::{PublishedSamples, SampleList, no_labels},
 };
+
+inventory::submit! { SampleList { dataset: "librispeech", read: listed } }
 
 #[derive(Deserialize)]
 struct Entry {
@@ -27,13 +29,13 @@ struct Entry {
 }
 
 /// Returns the path of the manifest and the files of all recordings that are short enough.
-pub(crate) fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), DatasetError> {
+fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), AccuracyError> {
     let (path, entries) = entries(folder)?;
     let mut names = Vec::new();
     for (number, entry) in (1..).zip(&entries) {
         let Some(file) = spoken(&entry.files) else {
             let reason = format!("entry {number} names no file of speed 1; correct the entry");
-            return Err(DatasetError::Malformed { path, reason });
+            return Err(DatasetError::Malformed { path, reason }.into());
         };
         if is_short_enough(entry.original_duration) {
             names.push(file.fname.clone());

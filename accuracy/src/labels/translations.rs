@@ -6,10 +6,12 @@ use proctor_datasets::{DatasetError, read_text};
 
 use crate::{
     error::AccuracyError,
-    labels::{PublishedSamples, no_labels},
+    labels::{PublishedSamples, SampleList, no_labels},
 };
 
 const FILE: &str = "newstest2014.tok.bpe.32000.de";
+
+inventory::submit! { SampleList { dataset: "wmt", read: listed } }
 
 /// Reads the translations of all samples, in their order: sentences have no names but their lines.
 pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Vec<String>, AccuracyError> {
@@ -20,7 +22,7 @@ pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Vec<Stri
 }
 
 /// The file of translations, and their numbers, from 1.
-pub(crate) fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), DatasetError> {
+fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), AccuracyError> {
     let (path, sentences) = sentences(folder)?;
     Ok((path, (1..=sentences.len()).map(|number| number.to_string()).collect()))
 }
