@@ -3,6 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use proctor_nifti_file::{AxisOrder, Image, NewImage, encode};
+use proctor_published::{PUBLISHED, Published};
 use proctor_tests::{Bench, Finished, built, plugin};
 use serde_json::Value;
 
@@ -49,9 +50,7 @@ fn a_made_data_set_is_whole_until_something_happens_to_it() {
 
 #[test]
 fn every_published_data_set_is_made_and_whole() {
-    for name in
-        ["coco-annotated", "wmt", "librispeech", "squad", "kits19", "brats", "criteo", "criteo-multi-hot"]
-    {
+    for Published { name, .. } in PUBLISHED {
         let bench = Bench::new();
         let made = data(&bench, &format!("generate {name} --samples 2 --out"), "made");
         assert_says(&made, GOOD, &[": 2 samples of seed 1 in the layout of "]);
