@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use proctor_prepared::RowAggregation;
-use proctor_vocabulary::TestMode;
+use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{suite::choice::RoundScenario, value::Value};
 
@@ -40,6 +40,29 @@ pub enum Kind {
     Rows,
 }
 
+/// Condition for a setting to have an effect.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum When {
+    /// Queries arrive as in this scenario.
+    In(Scenario),
+    /// The run searches for the peak rate.
+    Search,
+    /// This switch is on.
+    With(&'static str),
+    /// Bounds on tokens do not take the place of the bound on the latency.
+    WithoutTokens,
+    /// The round has MultiStream at fixed intervals.
+    Intervals,
+    /// The round has MultiStream without intervals.
+    NoIntervals,
+    /// The issuing thread waits asleep until shortly before.
+    Hybrid,
+    /// The run is in real time.
+    RealTime,
+    /// The host forms batches, as far as the settings say.
+    Batches,
+}
+
 /// Everything about a setting but its value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Key {
@@ -55,6 +78,10 @@ pub struct Key {
     pub(crate) default: DefaultValue,
     /// Its own flag, if it has one besides `--set`.
     pub flag: Option<Flag>,
+    /// Conditions without which it has no effect in a run; the first that fails is reported.
+    pub only: &'static [When],
+    /// True unless it has no effect in `host scale`.
+    pub in_scale: bool,
 }
 
 /// The default of a setting of the host.

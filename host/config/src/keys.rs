@@ -3,9 +3,13 @@
 use std::sync::LazyLock;
 
 use proctor_loadgen::{FieldInfo, Rules, SettingKind, TestSettings};
+use proctor_vocabulary::Scenario::{MultiStream, Offline, Server, SingleStream};
 
 use crate::{
-    key::{DefaultValue, Key, Kind},
+    key::{
+        DefaultValue, Key, Kind,
+        When::{self, In, Intervals, NoIntervals, Search, With, WithoutTokens},
+    },
     run_settings::RUN_KEYS,
 };
 
@@ -20,6 +24,8 @@ pub fn keys() -> &'static [Key] {
             help: field.help,
             default: DefaultValue::OfTest,
             flag: None,
+            only: conditions_of_field(field.name),
+            in_scale: is_in_scale(field.name),
         });
         RUN_KEYS.iter().copied().chain(of_test).collect()
     });
@@ -75,6 +81,36 @@ fn kind_of_field(field: &FieldInfo) -> Kind {
         name if name.ends_with("_rng_seed") => Kind::integer(0, u64::MAX),
         _ => kind_of_type(field.kind),
     }
+}
+
+/// Returns the conditions without which a test-settings field has no effect in a run.
+fn conditions_of_field(name: &str) -> &'static [When] {
+    match name {
+        "single_stream_expected_latency_ns" | "single_stream_target_latency_percentile" => {
+            &[In(SingleStream)]
+        }
+        "multi_stream_target_latency_percentile" | "multi_stream_samples_per_query" => &[In(MultiStream)],
+        "multi_stream_expected_latency_ns" => &[In(MultiStream), NoIntervals],
+        "multi_stream_interval_ms" => &[In(MultiStream), Intervals],
+        "server_target_qps" | "server_target_latency_percentile" => &[In(Server)],
+        "server_target_latency_ns" => &[In(Server), WithoutTokens],
+        "server_find_peak_qps_decimals_of_precision" | "server_find_peak_qps_boundary_step_size" => {
+            &[In(Server), Search]
+        }
+        "server_ttft_latency" | "server_tpot_latency" => &[In(Server), With("use_token_latencies")],
+        "offline_expected_qps" => &[In(Offline)],
+        "test05_qsl_rng_seed" | "test05_sample_index_rng_seed" | "test05_schedule_rng_seed" => {
+            &[With("test05")]
+        }
+        "token_latency_scaling_factor" => &[With("infer_token_latencies")],
+        _ => &[],
+    }
+}
+
+/// Returns whether a test-settings field has an effect in `host scale`, which makes none of LoadGen's tests: the rate
+/// and the seed of its arrivals, and the samples that it loads.
+fn is_in_scale(name: &str) -> bool {
+    matches!(name, "server_target_qps" | "schedule_rng_seed" | "performance_sample_count_override")
 }
 
 fn kind_of_type(kind: SettingKind) -> Kind {

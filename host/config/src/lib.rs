@@ -34,7 +34,8 @@
 //! others.
 //!
 //! # Choices
-//! - A setting of the host is one row of one table (`run_settings.rs`): type, default, range, unit, help and flag.
+//! - A setting of the host is one row of one table (`run_settings.rs`): type, default, range, unit, help, flag, and
+//!   where it has an effect.
 //! - figment carries the layers. Each line of a file, variable, flag and definition is a separate provider;
 //!   its metadata names the file and line, the variable or the flag. To figment a setting is a list, and a
 //!   provider appends its value, so the effective value knows the ones that it replaces.
@@ -102,7 +103,7 @@ pub use benchmark::{
     benchmark_families, benchmarks,
 };
 pub use error::ConfigErrors;
-pub use key::{Flag, Key, Kind};
+pub use key::{Flag, Key, Kind, When};
 pub use keys::keys;
 pub use layers::{Effective, Overridden};
 pub use loader::{CONFIG_FILE, Loader};

@@ -4,10 +4,10 @@ use std::{env, ops::RangeInclusive, path::PathBuf, str::FromStr};
 
 use proctor_loadgen::{ArrivalKind, ArrivalProcess, Rules, Wait, WaitPolicy};
 use proctor_prepared::RowAggregation;
-use proctor_vocabulary::TestMode;
+use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
-    key::{DefaultValue, Flag, Key, Kind},
+    key::{DefaultValue, Flag, Key, Kind, When},
     suite::choice::{RoundScenario, Suite},
     value::Value,
 };
@@ -20,12 +20,14 @@ const DAY_MS: u64 = 24 * 3600 * 1000;
 /// Values of `arrivals_speed`.
 const SPEED: RangeInclusive<f64> = 1e-6..=1e6;
 
-/// A row is: help, name, type, default, kind of value, then the unit and the flag if there are any. A setting
-/// without a default explains the meaning of its absence.
+/// A row is: help, name, type, default, kind of value, then the unit and the flag if there are any. `only` lists the
+/// conditions without which the setting has no effect in a run, and `in_scale false` says that it has none in
+/// `host scale`. A setting without a default explains the meaning of its absence.
 macro_rules! run_settings {
     ($(
         $(#[doc = $help:literal])+
-        $name:ident: $type:ty = $default:expr, $kind:expr $(, unit $unit:literal)? $(, flag $flag:expr)?;
+        $name:ident: $type:ty = $default:expr, $kind:expr $(, unit $unit:literal)? $(, flag $flag:expr)?
+            $(, only [$($when:expr),+])? $(, in_scale $in_scale:literal)?;
     )+) => {
         /// The settings of the host and of its scheduler. [`keys`](crate::keys()) has their defaults and ranges.
         #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +43,8 @@ macro_rules! run_settings {
             help: concat!($($help),+).trim_ascii(),
             default: $default,
             flag: run_settings!(@flag $($flag)?),
+            only: &[$($($when),+)?],
+            in_scale: run_settings!(@in_scale $($in_scale)?),
         }),+];
 
         impl RunSettings {
@@ -65,6 +69,8 @@ macro_rules! run_settings {
     };
     (@flag) => { None };
     (@flag $flag:expr) => { Some($flag) };
+    (@in_scale) => { true };
+    (@in_scale $in_scale:literal) => { $in_scale };
 }
 
 run_settings! {
@@ -75,18 +81,20 @@ run_settings! {
     /// How queries arrive and what is measured.
     scenario: RoundScenario = DefaultValue::Text("SingleStream"), Kind::Scenario, flag Flag::new("scenario");
     /// Accuracy, performance, both, or a search for the highest rate.
-    mode: Option<TestMode> = DefaultValue::Unset("accuracy, then performance"), Kind::Mode, flag Flag::new("mode");
+    mode: Option<TestMode> = DefaultValue::Unset("accuracy, then performance"), Kind::Mode, flag Flag::new("mode"),
+        in_scale false;
     /// Length of the run, a few seconds or as long as the rules require.
-    preset: String = DefaultValue::Text("quick"), Kind::Choice(PRESETS), flag Flag::new("preset");
+    preset: String = DefaultValue::Text("quick"), Kind::Choice(PRESETS), flag Flag::new("preset"), in_scale false;
     /// Round of the MLPerf rules to run and judge by.
     rules: Rules = DefaultValue::Text(Rules::DEFAULT_NAME), Kind::Choice(Rules::NAMES), flag Flag::taking("rules", "ROUND");
     /// Suite of the round to run for; its scenarios and targets apply.
     suite: Option<Suite> = DefaultValue::Unset("all suites of the round"), Kind::Choice(Suite::NAMES), flag Flag::taking("suite", "SUITE");
     /// Accuracy target as a percentage of the reference, if the round has several, such as 99 and 99.9.
     quality_target: Option<f64> = DefaultValue::Unset("the first of the round"), Kind::Number { min: 0.0, max: 100.0, inclusive: false },
-        unit "percent", flag Flag::taking("quality-target", "PERCENT");
+        unit "percent", flag Flag::taking("quality-target", "PERCENT"), in_scale false;
     /// Server: number of performance runs per result; the lowest one counts.
-    server_run_count: u64 = DefaultValue::Integer(1), Kind::integer(1, 100);
+    server_run_count: u64 = DefaultValue::Integer(1), Kind::integer(1, 100),
+        only [When::In(Scenario::Server)], in_scale false;
     /// Server: arrival process of the queries (the rules allow only poisson).
     arrivals: ArrivalKind = DefaultValue::Text("poisson"), Kind::Choice(ArrivalKind::NAMES), flag Flag::taking("arrivals", "PROCESS");
     /// With arrivals = gamma: coefficient of variation of the gaps (1 is poisson, higher values are burstier).
@@ -140,43 +148,50 @@ run_settings! {
     /// Cache folder for plugins, prepared samples and generated models.
     cache_folder: Option<PathBuf> = DefaultValue::Unset("proctor/ in XDG_CACHE_HOME or ~/.cache"), Kind::Text;
     /// File that overrides settings of the performance run: the audit.config of an MLPerf audit.
-    audit_config: Option<PathBuf> = DefaultValue::Unset("no audit"), Kind::Text;
+    audit_config: Option<PathBuf> = DefaultValue::Unset("no audit"), Kind::Text, in_scale false;
     /// Refuse to run if there is a warning about settings.
     strict: bool = DefaultValue::Bool(false), Kind::Bool, flag Flag::new("strict");
     /// Write mlperf_log_trace.json for Chrome trace viewers: about 3,000 samples and issue calls per phase.
-    enable_trace: bool = DefaultValue::Bool(true), Kind::Bool;
+    enable_trace: bool = DefaultValue::Bool(true), Kind::Bool, in_scale false;
     /// Also print mlperf_log_summary.txt after each test.
-    copy_summary_to_stdout: bool = DefaultValue::Bool(false), Kind::Bool;
+    copy_summary_to_stdout: bool = DefaultValue::Bool(false), Kind::Bool, in_scale false;
     /// Also print mlperf_log_detail.txt after each test.
-    copy_detail_to_stdout: bool = DefaultValue::Bool(false), Kind::Bool;
+    copy_detail_to_stdout: bool = DefaultValue::Bool(false), Kind::Bool, in_scale false;
     /// Simulate the run in virtual time, if the plugin supports it; the same seed gives the same result.
     virtual_time: bool = DefaultValue::Bool(false), Kind::Bool, flag Flag::new("virtual-time");
     /// Run the plugin in its own process, so that a crash does not take the host down.
     isolate: bool = DefaultValue::Bool(false), Kind::Bool, flag Flag::new("isolate");
     /// With isolate: maximum memory the plugin process may map.
-    isolate_memory_mib: Option<u64> = DefaultValue::Unset("no limit"), Kind::integer(1, 1 << 40), unit "MiB";
+    isolate_memory_mib: Option<u64> = DefaultValue::Unset("no limit"), Kind::integer(1, 1 << 40), unit "MiB",
+        only [When::With("isolate")];
     /// With isolate: how long threads of the two processes spin before they sleep.
-    isolate_spin_us: u64 = DefaultValue::Integer(50), Kind::integer(0, 1_000_000), unit "us";
+    isolate_spin_us: u64 = DefaultValue::Integer(50), Kind::integer(0, 1_000_000), unit "us",
+        only [When::With("isolate")];
     /// With isolate: additional files and folders the plugin may read, separated as in PATH.
-    isolate_read: Vec<PathBuf> = DefaultValue::Unset("its library, its model and the system"), Kind::Text;
+    isolate_read: Vec<PathBuf> = DefaultValue::Unset("its library, its model and the system"), Kind::Text,
+        only [When::With("isolate")];
     /// With isolate: additional devices, and folders the plugin may write such as /dev/shm, separated as in PATH.
-    isolate_devices: Vec<PathBuf> = DefaultValue::Unset("null, zero, full, random, urandom and GPUs"), Kind::Text;
+    isolate_devices: Vec<PathBuf> = DefaultValue::Unset("null, zero, full, random, urandom and GPUs"), Kind::Text,
+        only [When::With("isolate")];
     /// With isolate: additional environment variables the plugin receives, separated by colons.
-    isolate_env: Vec<String> = DefaultValue::Unset("those of the locale, compute libraries and drivers"), Kind::Text;
+    isolate_env: Vec<String> = DefaultValue::Unset("those of the locale, compute libraries and drivers"), Kind::Text,
+        only [When::With("isolate")];
     /// With isolate: let the plugin use the network and other programs' sockets.
-    isolate_network: bool = DefaultValue::Bool(false), Kind::Bool;
+    isolate_network: bool = DefaultValue::Bool(false), Kind::Bool, only [When::With("isolate")];
     /// Time without a completion after which the plugin counts as hung.
     watchdog_ms: u64 = DefaultValue::Integer(60_000), Kind::integer(1, DAY_MS), unit "ms";
     /// Memory for responses logged in a performance run, such as those of accuracy_log_sampling_target.
-    response_arena_bytes: u64 = DefaultValue::Integer(16 << 20), Kind::integer(0, 1 << 34), unit "bytes";
+    response_arena_bytes: u64 = DefaultValue::Integer(16 << 20), Kind::integer(0, 1 << 34), unit "bytes",
+        in_scale false;
     /// Measure the harness's own floor before the performance run (a fraction of a second); not in virtual time.
-    floor: bool = DefaultValue::Bool(true), Kind::Bool;
+    floor: bool = DefaultValue::Bool(true), Kind::Bool, in_scale false;
     /// Check once a second how quiet the machine is during the performance run; not in virtual time.
-    noise: bool = DefaultValue::Bool(true), Kind::Bool;
+    noise: bool = DefaultValue::Bool(true), Kind::Bool, in_scale false;
     /// How the issuing thread waits: sleep, spin (occupies a processor), or hybrid (sleep, then spin).
-    wait: Wait = DefaultValue::Text("hybrid"), Kind::Choice(&["sleep", "hybrid", "spin"]);
+    wait: Wait = DefaultValue::Text("hybrid"), Kind::Choice(&["sleep", "hybrid", "spin"]), only [When::RealTime];
     /// With wait = hybrid: how long to spin before a query is due, and at first while waiting for a completion.
-    wait_spin_us: u64 = DefaultValue::Integer(100), Kind::integer(0, 1_000_000), unit "us";
+    wait_spin_us: u64 = DefaultValue::Integer(100), Kind::integer(0, 1_000_000), unit "us",
+        only [When::RealTime, When::Hybrid];
     /// Hand whole queries to the plugin: if it takes them (auto), always (true), or never (false).
     issue: IssueMode = DefaultValue::Text("auto"), Kind::Choice(&["auto", "true", "false"]);
     /// Scheduler policy for batching or scaling; `host list policies` lists them.
@@ -200,9 +215,10 @@ run_settings! {
     /// With a scaling policy: file of measured latency curves; dnnscaler reads it and host scale extends it.
     curves: Option<PathBuf> = DefaultValue::Unset("those of the DNNScaler paper"), Kind::Text, flag Flag::taking("curves", "FILE");
     /// Maximum time the oldest sample waits for its batch to fill.
-    batch_timeout_us: u64 = DefaultValue::Integer(1000), Kind::integer(0, 60_000_000), unit "us";
+    batch_timeout_us: u64 = DefaultValue::Integer(1000), Kind::integer(0, 60_000_000), unit "us", in_scale false;
     /// Maximum number of samples in the queue; Offline gets room for its whole query.
-    queue_capacity: usize = DefaultValue::Integer(1 << 20), Kind::integer(1, 1 << 28);
+    queue_capacity: usize = DefaultValue::Integer(1 << 20), Kind::integer(1, 1 << 28),
+        only [When::Batches], in_scale false;
     /// Untimed batches that each instance runs before the test (queries, if the plugin takes whole queries).
     warm_up_batches: u64 = DefaultValue::Integer(3), Kind::integer(0, 1_000_000);
 }

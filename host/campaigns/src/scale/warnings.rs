@@ -2,37 +2,13 @@
 //! effect there, and the warnings about them.
 
 use proctor_bed::is_given;
-use proctor_config::{Effective, Origin, Settings, Value};
+use proctor_config::{Effective, Origin, Settings, Value, keys};
 use proctor_loadgen::{ArrivalProcess, TestSettings};
 use proctor_run::warnings::{effect, of_arrivals, of_scheduler, refuse_if_strict};
 use proctor_vocabulary::{Scenario, TestMode};
 use proctor_words::HostError;
 
 use crate::scale::input::ScaleInput;
-
-/// Settings that a test has and scaling does not: limits of its length, bounds, ways to issue queries,
-/// tokens, logs, and what is measured during the test.
-#[rustfmt::skip]
-const IDLE: &[&str] = &[
-    "mode", "preset", "quality_target", "server_run_count", "audit_config", "enable_trace",
-    "copy_summary_to_stdout", "copy_detail_to_stdout", "response_arena_bytes", "floor", "noise",
-    "batch_timeout_us", "queue_capacity",
-    "single_stream_expected_latency_ns", "single_stream_target_latency_percentile",
-    "multi_stream_expected_latency_ns", "multi_stream_target_latency_percentile",
-    "multi_stream_samples_per_query", "multi_stream_interval_ms",
-    "server_target_latency_ns", "server_target_latency_percentile", "server_coalesce_queries",
-    "server_find_peak_qps_decimals_of_precision", "server_find_peak_qps_boundary_step_size",
-    "server_max_async_queries", "server_num_issue_query_threads",
-    "offline_expected_qps", "sample_concatenate_permutation",
-    MIN_DURATION, "max_duration_ms", "min_query_count", "max_query_count",
-    "qsl_rng_seed", "sample_index_rng_seed",
-    "accuracy_log_rng_seed", "accuracy_log_probability", "accuracy_log_sampling_target",
-    "test05", "test05_qsl_rng_seed", "test05_sample_index_rng_seed", "test05_schedule_rng_seed",
-    "print_timestamps", "performance_issue_unique", "performance_issue_same", "performance_issue_same_index",
-    "accuracy_sample_count_override",
-    "use_token_latencies", "server_ttft_latency", "server_tpot_latency", "infer_token_latencies",
-    "token_latency_scaling_factor",
-];
 
 /// The setting that `--duration` gives, which has an effect by that flag alone.
 const MIN_DURATION: &str = "min_duration_ms";
@@ -69,10 +45,16 @@ pub(crate) fn check(settings: &mut Settings, input: ScaleInput, duration_ms: u64
     refuse_if_strict(settings)
 }
 
+/// Settings that a test has and scaling does not: limits of its length, bounds, ways to issue queries, tokens, logs,
+/// and measurements during the test.
+fn idle() -> impl Iterator<Item = &'static str> {
+    keys().iter().filter(|key| !key.in_scale).map(|key| key.name)
+}
+
 /// Leaves out the settings without effect, so that nothing obeys them, shows them, or is marked for them.
 fn leave_out_idle(settings: &mut Settings, input: ScaleInput) {
     let is_duration = is_by_flag(settings, MIN_DURATION, |flag| flag == "--duration");
-    let idle: Vec<_> = IDLE.iter().copied().filter(|key| *key != MIN_DURATION || !is_duration).collect();
+    let idle: Vec<_> = idle().filter(|key| *key != MIN_DURATION || !is_duration).collect();
     settings.leave_out(&idle);
     if input == ScaleInput::Saturated {
         settings.leave_out(&[ARRIVALS_SEED]);
@@ -121,8 +103,8 @@ fn of_load(settings: &Settings, input: ScaleInput, duration_ms: u64) -> Vec<Stri
 
 /// Warnings about the settings without effect that were given for scaling.
 fn idle_settings(settings: &Settings) -> Vec<String> {
-    let idle = IDLE.iter().filter(|key| is_meant(settings, key));
-    idle.map(|key| format!("{key} has no effect in host scale{}", what_has(key))).collect()
+    let meant = idle().filter(|key| is_meant(settings, key));
+    meant.map(|key| format!("{key} has no effect in host scale{}", what_has(key))).collect()
 }
 
 /// Returns whether a setting without effect was meant to have one. A file or the environment may serve runs
@@ -177,7 +159,7 @@ fn without_rate(settings: &Settings) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use proctor_config::{Key, Kind, Loader, keys};
+    use proctor_config::{Key, Kind, Loader};
 
     use super::*;
 
@@ -189,21 +171,6 @@ mod tests {
         check(&mut settings, input, 60_000).unwrap();
         settings.warnings
     }
-
-    /// Settings that have an effect in scaling, or that are reported in another way than by the list.
-    #[rustfmt::skip]
-    const IN_EFFECT: &[&str] = &[
-        "plugin", "benchmark", "rules", "suite", "data_root", "model_file", "dataset_folder", "row_aggregation",
-        "output_folder", "record", "plugin_path", "precision", "device", "devices", "cache_folder", "strict",
-        "virtual_time", "isolate", "isolate_memory_mib", "isolate_spin_us", "isolate_read", "isolate_devices",
-        "isolate_env", "isolate_network", "watchdog_ms", "wait", "wait_spin_us", "issue", "policy", "batch_size", "instances", "placement", "slo_ms", "slo_x", "tail",
-        "approach", "curves", "warm_up_batches", "performance_sample_count_override",
-        // With a rate.
-        "server_target_qps", "schedule_rng_seed", "arrivals", "arrivals_cv", "arrivals_on_ms", "arrivals_off_ms",
-        "arrivals_off_share", "arrivals_period_s", "arrivals_amplitude", "arrivals_trace", "arrivals_speed",
-        // Scenarios other than Server are reported.
-        "scenario",
-    ];
 
     /// A value of a setting that is not its default.
     fn value(key: &Key) -> String {
@@ -238,15 +205,6 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_has_an_effect_or_is_on_the_list() {
-        for key in keys() {
-            assert_ne!(IDLE.contains(&key.name), IN_EFFECT.contains(&key.name), "{}", key.name);
-        }
-        let is_known = |name: &&str| keys().iter().any(|key| key.name == *name);
-        assert!(IDLE.iter().chain(IN_EFFECT).all(is_known));
-    }
-
-    #[test]
     fn a_setting_without_effect_is_told_of_if_a_flag_gives_it_and_is_not_among_those_in_effect() {
         let plain = checked(keys().iter().find(|key| key.name == "batch_timeout_us").unwrap(), false);
         // The loader reports a quality target that the benchmark does not have.
@@ -254,7 +212,7 @@ mod tests {
             let told = settings.warnings.iter().filter(|text| !text.contains("is no benchmark of"));
             told.cloned().collect::<Vec<_>>()
         };
-        for key in keys().iter().filter(|key| IDLE.contains(&key.name)) {
+        for key in keys().iter().filter(|key| !key.in_scale) {
             let (by_flag, by_file) = (checked(key, true), checked(key, false));
             let warnings = told(&by_flag);
             let text = format!("{} has no effect in host scale", key.name);
