@@ -70,8 +70,8 @@ pub(crate) mod fixture {
 
     use crate::defect::{Defect, Problem};
 
-    /// Functions of the tests of a data set: `generated` makes a folder of it from this seed, `problems` lists those of a
-    /// folder.
+    /// Functions of the tests of a data set: `generated` makes a folder of it from this seed, and `problems` lists the
+    /// problems of a folder.
     macro_rules! fixture {
         ($seed:literal) => {
             fn generated(sample_count: u64) -> tempfile::TempDir {

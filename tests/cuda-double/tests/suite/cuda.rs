@@ -14,8 +14,8 @@ use proctor_test_needs::skip;
 /// Variable that names the test of a process.
 const TEST: &str = "CUDA_DOUBLE_TEST";
 
-/// Calls `body` in a process of its own that runs the test of this name alone. In it the double has to name one mistake,
-/// with these words, or none.
+/// Calls `body` in its own process, which runs only the test of this name. In it the double must name one mistake with
+/// these words, or none.
 pub fn alone(test: &str, variables: &[(&str, &str)], words: Option<&str>, body: impl FnOnce(&Cuda)) {
     if env::var(TEST).is_ok_and(|name| name == test) {
         let cuda = Cuda::load();

@@ -1,5 +1,5 @@
-//! The tables: ours beside other systems, layer by layer, in other number formats and over sets of rows; streamed steps;
-//! figure 4 of the paper, the same layer in four ways; and the limits of the machine.
+//! The tables: this engine and other systems, layer by layer, in other number formats and over sets of rows; streamed
+//! steps; figure 4 of the paper, the same layer in four ways; and the limits of the machine.
 
 use proctor_rnn_layer::Precision;
 use proctor_rnn_limits::Speeds;
