@@ -17,7 +17,7 @@ pub enum Answers {
 }
 
 impl Answers {
-    /// Number of samples whose answer is known.
+    /// Returns the number of samples whose answer is known.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -27,13 +27,13 @@ impl Answers {
         }
     }
 
-    /// Whether no answer is known.
+    /// Returns whether no answer is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The answers to at most `sample_count` samples.
+    /// Returns the answers to at most `sample_count` samples.
     pub(crate) fn at_most(mut self, sample_count: usize) -> Self {
         match &mut self {
             Self::Classes { labels, .. } => labels.truncate(sample_count),

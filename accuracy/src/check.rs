@@ -1,4 +1,4 @@
-//! From the log of an accuracy run to the verdict.
+//! Turns the log of an accuracy run into the verdict.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -18,13 +18,13 @@ use crate::{
     source::AnswerSource,
 };
 
-/// Number of indices that a reason names; the result has them all.
+/// Maximum number of indices that a reason names; the result has all of them.
 const NAMED_INDICES: usize = 5;
 
 /// The part of a benchmark's definition that is about accuracy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AccuracyCheck {
-    /// Where the right answers come from.
+    /// Source of the right answers.
     pub answers: AnswerSource,
     /// Name of the metric.
     pub metric: String,
@@ -51,7 +51,7 @@ pub struct AccuracyResult {
     pub metric: String,
     /// The metric; larger is better.
     pub value: f64,
-    /// Number of samples answered rightly; none where the value is no share of samples.
+    /// Number of samples answered rightly; none where the value is not a share of samples.
     pub correct_count: Option<u64>,
     /// Number of samples that the value is a share of: those with a known right answer, or else all answered samples.
     pub judged_count: u64,
@@ -61,7 +61,7 @@ pub struct AccuracyResult {
     pub target: f64,
     /// Whether it does, both rounded to five significant figures, on a log that is whole.
     pub passed: bool,
-    /// Why it did not pass; empty if it did.
+    /// Reason why it did not pass; empty if it did.
     pub reasons: Vec<String>,
     /// The line of the reference's script, for metrics of MLPerf's benchmarks.
     pub line: Option<String>,
@@ -132,7 +132,7 @@ impl AccuracyCheck {
         (metric.judge)(&JudgeRequest { metric, answers, form: *form, tolerance: *tolerance, root })
     }
 
-    /// The result of a judgement, without a verdict.
+    /// Returns the result of a judgement, without a verdict.
     fn result(&self, sample_count: u64, judgement: Judgement, defects: LogDefects) -> AccuracyResult {
         let Judgement { value, share, line, details, doubts } = judgement;
         let mut malformed_samples: Vec<_> = defects.responses.iter().map(|(sample, _)| *sample).collect();
@@ -161,7 +161,7 @@ impl AccuracyCheck {
         }
     }
 
-    /// Why the check does not pass; a value below the target comes first.
+    /// Returns the reasons why the check does not pass, beginning with a value below the target.
     fn reasons(&self, result: &AccuracyResult) -> Vec<String> {
         let mut reasons = Vec::new();
         if !reaches(result.value, result.target) {

@@ -15,7 +15,7 @@ pub(crate) const TYPES: &[ElementType] = &[
     ElementType::F64,
 ];
 
-/// A number of an integer type; `None` of another type, or if it has another size.
+/// Returns a number of an integer type; `None` of another type, or if it has another size.
 fn integer(element_type: ElementType, bytes: &[u8]) -> Option<i64> {
     Some(match element_type {
         ElementType::I8 => i8::from_le_bytes(bytes.try_into().ok()?).into(),
@@ -27,7 +27,8 @@ fn integer(element_type: ElementType, bytes: &[u8]) -> Option<i64> {
     })
 }
 
-/// A number of any of the types; NaN of another type, or if it has another size. All but large ones of i64 are exact.
+/// Returns a number of any of the types; NaN of another type, or if it has another size. All but large ones of i64 are
+/// exact.
 pub(crate) fn real(element_type: ElementType, bytes: &[u8]) -> f64 {
     let number = match element_type {
         ElementType::F16 => bytes.try_into().ok().map(|bytes| f16::from_le_bytes(bytes).to_f64()),
@@ -47,7 +48,7 @@ pub(crate) fn whole(element_type: ElementType, bytes: &[u8]) -> Option<i64> {
     })
 }
 
-/// A number rounded to f16, as its bits.
+/// Returns a number rounded to f16, as its bits.
 pub(crate) fn bits_of_f16(element_type: ElementType, bytes: &[u8]) -> u16 {
     match (element_type, bytes) {
         (ElementType::F16, [low, high]) => u16::from_le_bytes([*low, *high]),
@@ -55,7 +56,7 @@ pub(crate) fn bits_of_f16(element_type: ElementType, bytes: &[u8]) -> u16 {
     }
 }
 
-/// The bytes of a small number, for tests.
+/// Returns the bytes of a small number, for tests.
 #[cfg(test)]
 pub(crate) fn bytes_of(element_type: ElementType, number: i8) -> Vec<u8> {
     match element_type {

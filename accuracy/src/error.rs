@@ -7,7 +7,7 @@ use proctor_scores::ScoreError;
 use proctor_vocabulary::registry::UnknownName;
 use proctor_volumes::VolumeError;
 
-/// Why there is no accuracy.
+/// Reason why there is no accuracy.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum AccuracyError {
@@ -43,7 +43,8 @@ pub enum AccuracyError {
 }
 
 impl AccuracyError {
-    /// The error of a model without reference outputs, with a hint that may be empty and the models that have them.
+    /// Returns the error of a model without reference outputs, with a hint that may be empty and the models that have
+    /// them.
     pub(crate) fn no_reference(model: &str, hint: &str, known: &[&str]) -> Self {
         let known = known.join(", ");
         Self::Reference(format!(

@@ -46,8 +46,7 @@ pub struct Judgement {
     pub line: Option<String>,
     /// Further figures by name.
     pub details: BTreeMap<&'static str, f64>,
-    /// Responses that are only wrong for the reference's script, and that look as if they were read wrongly, each with
-    /// its sample.
+    /// Responses that are wrong only for the reference's script and look misread, each with its sample.
     pub doubts: Vec<(u64, ResponseDefect)>,
 }
 
@@ -62,10 +61,10 @@ pub struct Share {
 
 /// Scores the responses of a benchmark.
 pub trait Judge {
-    /// Number of samples in the data set.
+    /// Returns the number of samples in the data set.
     fn sample_count(&self) -> usize;
 
-    /// Whether the reference scores a log that is cut off.
+    /// Returns whether the reference scores a log that is cut off.
     fn takes_cut_logs(&self) -> bool {
         false
     }
@@ -76,7 +75,7 @@ pub trait Judge {
     /// If the right answer cannot be read.
     fn take(&mut self, sample: usize, response: &[u8], defects: &mut Defects) -> Result<(), AccuracyError>;
 
-    /// The score of all responses that were taken.
+    /// Returns the score of all responses that were taken.
     ///
     /// # Errors
     /// [`ScoreError`] if they have none.
@@ -92,7 +91,7 @@ pub fn read_responses(log: &Path, judge: &mut dyn Judge) -> Result<LogDefects, A
     read_responses_before(log, None, judge)
 }
 
-/// As [`read_responses`], of the records before a `seq_id`, or of all.
+/// Works as [`read_responses`], for the records before a `seq_id`, or for all.
 ///
 /// # Errors
 /// As [`read_responses`].
@@ -131,7 +130,8 @@ pub(crate) fn read_responses_before(
     Ok(defects)
 }
 
-/// The numbers of a response, each of `N` bytes; a response that is not of whole numbers is a defect and holds none.
+/// Returns the numbers of a response, each of `N` bytes; a response that is not of whole numbers is a defect and holds
+/// none.
 fn numbers<'a, const N: usize>(
     response: &'a [u8],
     unit_count: usize,
@@ -144,7 +144,7 @@ fn numbers<'a, const N: usize>(
     &[]
 }
 
-/// The bytes of each number of a response, as [`numbers`] has them.
+/// Returns the bytes of each number of a response, as [`numbers`] has them.
 fn elements<'a>(
     response: &'a [u8],
     element_type: ElementType,

@@ -64,7 +64,7 @@ pub struct PublishedSamples {
 }
 
 impl<'a> LabelsRequest<'a> {
-    /// The published samples.
+    /// Returns the published samples.
     ///
     /// # Panics
     /// If there are none: a mistake of the caller, who asks for the labels of a published data set.
@@ -83,7 +83,7 @@ impl Named for LabelsEntry {
     }
 }
 
-/// The error of a data set without labels of a kind.
+/// Returns the error of a data set without labels of a kind.
 pub(crate) fn no_labels(kind: &str, dataset: &str, known: &[&str]) -> AccuracyError {
     let known = known.join(", ");
     AccuracyError::Mismatch(format!(

@@ -33,12 +33,12 @@ pub struct LogRecord {
     pub data: Vec<u8>,
 }
 
-/// How a log ends.
+/// End of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogEnd {
-    /// With the end of its array.
+    /// The log ends with its array.
     Whole,
-    /// Before that, as one of a run that was stopped does.
+    /// The log ends earlier, as in a run that was stopped.
     CutOff {
         /// Number of whole records before the cut.
         record_count: u64,
@@ -60,7 +60,7 @@ impl LogEnd {
     }
 }
 
-/// Reads the records of an accuracy log one after the other, and says how it ends. In memory is one record at a time.
+/// Reads the records of an accuracy log one after another, and says how it ends. In memory is one record at a time.
 ///
 /// A log that is cut off may or may not be scored: the reference's script for GNMT reads line by line and takes what
 /// there is, the others refuse it, as [`read_log`] does.
@@ -98,7 +98,7 @@ pub fn read_log(path: &Path) -> Result<Vec<LogRecord>, AccuracyError> {
 /// Reads an accuracy log from its text.
 ///
 /// # Errors
-/// A sentence that says which record is wrong, counted from 1, and how.
+/// Returns a sentence that says which record is wrong, counted from 1, and how.
 pub fn parse_log(text: &[u8]) -> Result<Vec<LogRecord>, String> {
     let mut records = Vec::new();
     let whole = scan(Deserializer::from_slice(text), |record| records.push(record));
@@ -108,8 +108,8 @@ pub fn parse_log(text: &[u8]) -> Result<Vec<LogRecord>, String> {
 
 const CUT_FOR_SUBMISSION: &str = "it was cut for a submission, and its middle is gone; score the original";
 
-/// The reason why a file is not a whole log, if the parser of JSON cannot name it: it is another kind of file, or it
-/// has the line that MLCommons' script for submissions leaves where it has cut out the middle.
+/// Returns the reason why a file is not a whole log, if the parser of JSON cannot name it: it is another kind of file,
+/// or it has the line that MLCommons' script for submissions leaves where it has cut out the middle.
 fn known_reason(mut log: impl BufRead) -> io::Result<Option<&'static str>> {
     if let Some(words) = not_text(log.fill_buf()?) {
         return Ok(Some(words));
@@ -125,14 +125,14 @@ fn known_reason(mut log: impl BufRead) -> io::Result<Option<&'static str>> {
 /// Number of bytes of a log read at a time.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// Why a log was not read to its end.
+/// Reason why a log was not read to its end.
 struct Flaw {
     error: serde_json::Error,
     record_count: u64,
     reason: String,
 }
 
-/// Hands the records of a log over, up to its end or the first flaw.
+/// Passes the records of a log on, up to its end or the first flaw.
 fn scan<'de, R: Read<'de>>(
     mut log: Deserializer<R>,
     mut on_record: impl FnMut(LogRecord),

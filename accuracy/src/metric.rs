@@ -24,9 +24,9 @@ use crate::{
 /// Request for the judge of a log.
 #[derive(Debug, Clone, Copy)]
 pub struct JudgeRequest<'a> {
-    /// The metric.
+    /// Metric of the benchmark.
     pub metric: &'a MetricEntry,
-    /// Where the right answers come from.
+    /// Source of the right answers.
     pub answers: &'a AnswerSource,
     /// Form of the responses.
     pub form: ResponseForm,
@@ -37,7 +37,7 @@ pub struct JudgeRequest<'a> {
 }
 
 impl<'a> JudgeRequest<'a> {
-    /// Name and samples of the published data set whose labels are the answers.
+    /// Returns the name and samples of the published data set whose labels are the answers.
     ///
     /// # Errors
     /// [`AccuracyError::Mismatch`] if the answers come from elsewhere.
@@ -48,7 +48,7 @@ impl<'a> JudgeRequest<'a> {
         }
     }
 
-    /// The right answers, and the number of samples of the library.
+    /// Returns the right answers, and the number of samples of the library.
     ///
     /// # Errors
     /// [`AccuracyError`] if they are not there or damaged.
@@ -80,7 +80,7 @@ pub struct MetricEntry {
     pub outputs: &'static str,
     /// The answers that it compares with, in words, such as `labels`.
     pub answers: &'static str,
-    /// The form of a response that is made of these outputs of a model; `None` if it does not judge them.
+    /// Returns the form of a response that consists of these outputs of a model; `None` if it does not judge them.
     pub form: fn(&[TensorSpec]) -> Option<ResponseForm>,
     /// Whether it compares values, for which a definition has to give a tolerance in each precision.
     pub needs_tolerance: bool,
@@ -108,13 +108,13 @@ impl Named for MetricEntry {
     }
 }
 
-/// All registered metrics, by name.
+/// Returns all registered metrics, by name.
 #[must_use]
 pub fn metric_entries() -> Vec<&'static MetricEntry> {
     registry::sorted(inventory::iter::<MetricEntry>())
 }
 
-/// The metric of this name.
+/// Returns the metric of this name.
 ///
 /// # Errors
 /// [`AccuracyError::Unknown`] with a suggestion.

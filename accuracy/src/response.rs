@@ -4,7 +4,7 @@ use std::fmt;
 
 use proctor_vocabulary::ElementType;
 
-/// Type and number of the elements of a response, stored one after the other, little-endian. The metric defines their
+/// Type and number of the elements of a response, stored one after another, little-endian. The metric defines their
 /// meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseForm {
@@ -23,12 +23,12 @@ pub struct ResponseForm {
 pub enum Variant {
     /// Only for `f1`: all start logits come before all end logits, `[2, n]` in place of `[n, 2]`.
     Transposed,
-    /// Of `map`: classes are positions in the list of categories, from 1, in place of their ids.
+    /// Classes of `map` as positions in the list of categories, from 1, in place of their ids.
     InverseMap,
 }
 
 impl Variant {
-    /// Name of the metric that has it.
+    /// Returns the name of the metric.
     #[must_use]
     pub fn metric(self) -> &'static str {
         match self {
@@ -39,25 +39,25 @@ impl Variant {
 }
 
 impl ResponseForm {
-    /// Responses of `count` elements.
+    /// Returns the responses of `count` elements.
     #[must_use]
     pub fn exactly(element_type: ElementType, count: usize) -> Self {
         Self { element_type, count_max: count, varies: false, variant: None }
     }
 
-    /// Responses of up to `count_max` elements.
+    /// Returns the responses of up to `count_max` elements.
     #[must_use]
     pub fn up_to(element_type: ElementType, count_max: usize) -> Self {
         Self { element_type, count_max, varies: true, variant: None }
     }
 
-    /// Size of the largest response in bytes; all responses have it unless the number of elements varies.
+    /// Returns the size of the largest response in bytes; all responses have it unless the number of elements varies.
     #[must_use]
     pub fn size_bytes_max(self) -> usize {
         self.element_type.bytes_of(self.count_max)
     }
 
-    /// Whether a response of this size can be read.
+    /// Returns whether a response of this size can be read.
     #[must_use]
     pub fn fits(self, size_bytes: usize) -> bool {
         let most = self.size_bytes_max();

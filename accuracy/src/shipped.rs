@@ -14,11 +14,11 @@ static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../datasets/recipes/r
 /// The part of a file that is read here.
 #[derive(Deserialize)]
 struct Reference {
-    /// By output.
+    /// Values by output, for each sample.
     samples: Vec<Map<String, Value>>,
 }
 
-/// The text of the file of a model.
+/// Returns the text of the file of a model.
 pub(crate) fn find(model: &str) -> Result<&'static str, AccuracyError> {
     let file = FOLDER.get_file(format!("{model}.json")).and_then(include_dir::File::contents_utf8);
     file.ok_or_else(|| {
@@ -28,7 +28,8 @@ pub(crate) fn find(model: &str) -> Result<&'static str, AccuracyError> {
     })
 }
 
-/// The outputs of the first samples, each sample's one after the other: tokens if responses are integers, else values.
+/// Returns the outputs of the first samples, each sample's one after another: tokens if responses are integers, else
+/// values.
 pub(crate) fn read(model: &str, outputs: &[String], form: ResponseForm) -> Result<Answers, AccuracyError> {
     let malformed = |reason: String| {
         AccuracyError::Reference(format!(

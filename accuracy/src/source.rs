@@ -13,14 +13,14 @@ use crate::{
     shipped,
 };
 
-/// Where the right answers come from.
+/// Source of the right answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnswerSource {
     /// The labels of a data set.
     Labels {
         /// Name of the data set.
         dataset: String,
-        /// Its samples, if it is a published one.
+        /// Samples, if it is a published one.
         published: Option<PublishedSamples>,
     },
     /// The outputs of another implementation for the first samples of a generated model; they come with this crate.
@@ -37,7 +37,7 @@ pub enum AnswerSource {
     Computed {
         /// Name of the model.
         model: String,
-        /// Its weights, a safetensors file.
+        /// Weights, a safetensors file.
         weights: PathBuf,
         /// Number of samples of the library.
         sample_count: usize,

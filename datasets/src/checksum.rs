@@ -1,4 +1,4 @@
-//! Files that are read whole and verified before anything looks into them.
+//! Reads files whole and verifies them before use.
 
 use std::{
     collections::BTreeMap,
@@ -12,13 +12,13 @@ use sha2::{Digest, Sha256};
 
 use crate::{error::DatasetError, text_file::read_text};
 
-/// SHA-256 of these bytes as 64 lower-case hexadecimal digits.
+/// Returns the SHA-256 of these bytes as 64 lower-case hexadecimal digits.
 #[must_use]
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// SHA-256 of a file, which is read in pieces because it may be too large for memory.
+/// Returns the SHA-256 of a file, which is read in pieces because it may be too large for memory.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -34,7 +34,7 @@ pub fn sha256_of_file(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Two lower-case hexadecimal digits for each byte.
+/// Returns two lower-case hexadecimal digits for each byte.
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         write!(text, "{byte:02x}").expect("writing to a string cannot fail");
@@ -104,7 +104,7 @@ impl VerifiedFolder {
         Ok(Self { folder: folder.to_owned(), sums })
     }
 
-    /// Where a file of the folder is.
+    /// Returns where a file of the folder is.
     #[must_use]
     pub fn path(&self, file: &str) -> PathBuf {
         self.folder.join(file)

@@ -22,10 +22,10 @@ pub struct RawSample<'a> {
 
 /// An opened data set: a fixed number of samples in a fixed order.
 pub trait Dataset: Send + Sync {
-    /// The name that it is registered by.
+    /// Returns the registered name.
     fn name(&self) -> &str;
 
-    /// Number of samples; valid indices are below it.
+    /// Returns the number of samples; valid indices are below it.
     fn sample_count(&self) -> u64;
 
     /// Returns a sample.
@@ -34,7 +34,7 @@ pub trait Dataset: Send + Sync {
     /// [`DatasetError::NoSuchSample`], or the error of reading the sample.
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError>;
 
-    /// The error of an index that is not below the number of samples.
+    /// Returns the error of an index that is not below the number of samples.
     fn no_such_sample(&self, index: SampleIndex) -> DatasetError {
         let (dataset, sample_count) = (self.name().to_owned(), self.sample_count());
         DatasetError::NoSuchSample { dataset, index: index.0, sample_count }
@@ -65,11 +65,11 @@ pub enum Open {
 pub struct DatasetRequest<'a> {
     /// The folders to look in.
     pub root: &'a DataRoot,
-    /// The model that samples are generated for; a data set on disk does not ask.
+    /// The model that samples are generated for; irrelevant to a data set on disk.
     pub model: &'a str,
     /// The tensors that the model takes; as above.
     pub inputs: &'a [TensorSpec],
-    /// Number of samples to generate, for a data set without a number of its own.
+    /// Number of samples to generate, for a data set without its own number.
     pub sample_count: u64,
 }
 
@@ -83,7 +83,7 @@ impl Named for DatasetEntry {
     }
 }
 
-/// All registered data sets, by name.
+/// Returns all registered data sets, by name.
 #[must_use]
 pub fn dataset_entries() -> Vec<&'static DatasetEntry> {
     registry::sorted(inventory::iter::<DatasetEntry>())

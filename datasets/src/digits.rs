@@ -35,12 +35,12 @@ inventory::submit! {
 pub enum DigitsPart {
     /// The samples that benchmarks run on: 600, unseen in training.
     Validation,
-    /// The samples that a plugin may look at to choose its quantization: 100.
+    /// The samples that a plugin may use to choose its quantization: 100.
     Calibration,
 }
 
 impl DigitsPart {
-    /// The folder below the data root, with its checksums.
+    /// Returns the folder below the data root, with its checksums.
     ///
     /// # Errors
     /// [`DatasetError::NotFound`], or what is wrong with the list of checksums.
@@ -48,7 +48,7 @@ impl DigitsPart {
         VerifiedFolder::open(&root.find("digits")?)
     }
 
-    /// The name that this part is registered by.
+    /// Returns the name that this part is registered by.
     #[must_use]
     pub const fn dataset_name(self) -> &'static str {
         match self {

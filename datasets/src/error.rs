@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use proctor_vocabulary::{printable, registry::UnknownName};
 
-/// Why a data set could not be opened or read. The text of paths and of what a file holds is [`printable`].
+/// Reason why a data set could not be opened or read. Paths and the content of files are shown [`printable`].
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum DatasetError {
@@ -53,7 +53,7 @@ pub enum DatasetError {
         /// The fault, with its place.
         reason: String,
     },
-    /// The data set's own reader failed in a way of its own.
+    /// The data set's own reader failed in its own way.
     #[error(transparent)]
     Reader(Box<dyn std::error::Error + Send + Sync>),
     #[error("data set \"{dataset}\" has no sample {index}: it has {sample_count} samples, counted from 0")]
@@ -66,7 +66,7 @@ pub enum DatasetError {
 pub enum IdxError {
     #[error("it ends after {got} bytes, within its header of {expected}")]
     HeaderTruncated {
-        /// Size of the header in bytes, as far as it is known.
+        /// Expected size of the header in bytes, as far as known.
         expected: usize,
         got: usize,
     },

@@ -62,31 +62,31 @@ impl IdxArray {
         Self::parse(file, rank).map_err(|source| DatasetError::Idx { path: path.to_owned(), source })
     }
 
-    /// Extents, slowest first.
+    /// Returns the extents, slowest first.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// All elements, row-major.
+    /// Returns all elements, row-major.
     #[must_use]
     pub fn elements(&self) -> &[u8] {
         &self.file[4 + 4 * self.shape.len()..]
     }
 
-    /// Extents of one item: all but the first.
+    /// Returns the extents of one item: all except the first.
     #[must_use]
     pub fn item_shape(&self) -> &[usize] {
         self.shape.get(1..).unwrap_or_default()
     }
 
-    /// Number of items: the first extent, or 0 without dimensions.
+    /// Returns the number of items: the first extent, or 0 without dimensions.
     #[must_use]
     pub fn item_count(&self) -> usize {
         self.shape.first().copied().unwrap_or(0)
     }
 
-    /// Elements of one item, row-major; `None` past the last item.
+    /// Returns the elements of one item, row-major; `None` past the last item.
     #[must_use]
     pub fn item(&self, number: usize) -> Option<&[u8]> {
         if number >= self.item_count() {

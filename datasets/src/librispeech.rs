@@ -1,4 +1,4 @@
-//! Which recordings of LibriSpeech are samples, by the manifest that lies with them.
+//! Selects the recordings of LibriSpeech that are samples, by their manifest.
 //!
 //! The manifest has their transcripts, too, so each of its readers takes its own part; here is the rule that all go by.
 
@@ -12,15 +12,15 @@ pub const MANIFEST: &str = "dev-clean-wav.json";
 /// Source: MLPerf Inference, `speech_recognition/rnnt`.
 const DURATION_MAX_S: f64 = 15.0;
 
-/// Speed of the file that is the sample of a recording: as it was spoken.
+/// Speed of the file that is the sample of a recording: the original one.
 const SPEED: f64 = 1.0;
 
-/// A file of a recording, as the manifest has it.
+/// A file of a recording, as in the manifest.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct RecordingFile {
     /// Path below the folder, which is the name of the sample.
     pub fname: String,
-    /// Speed; 1 is as spoken, also if the manifest does not say.
+    /// Speed; 1 is the original one, also if the manifest is silent.
     #[serde(default = "as_spoken")]
     pub speed: f64,
 }
@@ -29,13 +29,13 @@ fn as_spoken() -> f64 {
     SPEED
 }
 
-/// Returns the file of a recording at the speed at which it was spoken, the first if there are several.
+/// Returns the file of a recording at the original speed, the first if there are several.
 #[must_use]
 pub fn spoken(files: &[RecordingFile]) -> Option<&RecordingFile> {
     files.iter().find(|file| file.speed == SPEED)
 }
 
-/// Whether a recording of this many seconds is short enough to be a sample.
+/// Returns whether a recording of this many seconds is short enough to be a sample.
 #[must_use]
 pub fn is_short_enough(duration_s: f64) -> bool {
     duration_s <= DURATION_MAX_S

@@ -6,8 +6,8 @@ use std::{error::Error, fmt, mem, ops::Range};
 /// Every tensor starts at a multiple of this: one cache line, and the widest vector of current processors.
 pub const ALIGNMENT_BYTES: usize = 64;
 
-/// Every range of memory starts at a multiple of this and is as long as a multiple of it, so that what registers or
-/// pins one has no page of anything else.
+/// Alignment and granularity of every range of memory, so that registering or pinning one touches no page of anything
+/// else.
 pub const PAGE_BYTES: usize = 4096;
 
 /// A source of memory for samples.
@@ -15,22 +15,22 @@ pub trait SampleMemory: fmt::Debug + Send + Sync {
     /// Allocates a range of zeros of this size, a multiple of [`PAGE_BYTES`], aligned to [`PAGE_BYTES`].
     ///
     /// # Errors
-    /// Why the memory cannot be allocated.
+    /// Returns the reason why the memory cannot be allocated.
     fn allocate(&self, size_bytes: usize) -> Result<Box<dyn MemoryRange>, Box<dyn Error + Send + Sync>>;
 }
 
 /// Memory at an address that stays, until it is dropped.
 pub trait MemoryRange: Send + Sync {
-    /// All of it.
+    /// Returns all of it.
     fn bytes(&self) -> &[u8];
 
-    /// All of it, to be written.
+    /// Returns all of it, to be written.
     fn bytes_mut(&mut self) -> &mut [u8];
 
-    /// Nothing more will be written: what is read elsewhere has to go there now.
+    /// Ends writing: data to be read elsewhere has to go there now.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// If it cannot.
     fn finish(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(())
     }
@@ -127,19 +127,19 @@ pub(crate) struct ItemBuffer {
 }
 
 impl ItemBuffer {
-    /// Room for items, rounded up to whole pages.
+    /// Returns room for items, rounded up to whole pages.
     pub fn allocate(memory: &dyn SampleMemory, items: Items) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let size_bytes = items.total_bytes().and_then(|size| size.checked_next_multiple_of(PAGE_BYTES));
         let range = memory.allocate(size_bytes.ok_or("no memory is as large")?)?;
         Ok(Self { range, items })
     }
 
-    /// An item.
+    /// Returns an item.
     pub fn item(&self, position: usize) -> &[u8] {
         &self.range.bytes()[self.items.place(position)]
     }
 
-    /// The first items, to be written.
+    /// Returns the first items, to be written.
     pub fn items_mut(&mut self, count: usize) -> Vec<&mut [u8]> {
         let (items, mut rest, mut begin) = (&self.items, self.range.bytes_mut(), 0);
         let next = |position| {
@@ -158,12 +158,12 @@ impl ItemBuffer {
         self.range.bytes_mut().copy_within(from, to.start);
     }
 
-    /// All items have been written.
+    /// Ends writing: all items are written.
     pub fn finish(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
         self.range.finish()
     }
 
-    /// All items with the gaps between them, and the rest of the last page.
+    /// Returns all items with the gaps between them, and the rest of the last page.
     pub fn as_bytes(&self) -> &[u8] {
         self.range.bytes()
     }

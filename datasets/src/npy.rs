@@ -21,7 +21,7 @@ pub struct NpyHeader {
     pub data_offset: u64,
 }
 
-/// Why bytes are not the header of an array that is read here.
+/// Reason why bytes are not the header of an array that is read here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum NpyFault {
@@ -40,7 +40,7 @@ pub enum NpyFault {
     FortranOrder,
 }
 
-/// Why the elements of an array do not fill its file.
+/// Reason why the elements of an array do not fill its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum NpySizeFault {
@@ -60,7 +60,7 @@ impl NpyHeader {
     /// Reads the header from the first [`HEADER_BYTES_MAX`] bytes of a file, or from the whole file if it is shorter.
     ///
     /// # Errors
-    /// The fault of the header.
+    /// Returns the fault of the header.
     pub fn parse(bytes: &[u8]) -> Result<Self, NpyFault> {
         let rest = bytes.strip_prefix(MAGIC);
         let rest = rest.ok_or_else(|| misfetched(bytes).map_or(NpyFault::Magic, NpyFault::Foreign))?;
@@ -91,7 +91,7 @@ impl NpyHeader {
     /// Checks that header and elements, each of `element_bytes`, fill a file of `size_bytes`.
     ///
     /// # Errors
-    /// The fault of the size.
+    /// Returns the fault of the size.
     pub fn check_size(&self, element_bytes: u64, size_bytes: u64) -> Result<(), NpySizeFault> {
         let elements = self.element_count().and_then(|count| count.checked_mul(element_bytes));
         let expected = elements.and_then(|size| size.checked_add(self.data_offset));
@@ -103,14 +103,14 @@ impl NpyHeader {
         }
     }
 
-    /// Number of elements; `None` if it is beyond all files.
+    /// Returns the number of elements; `None` if it is beyond all files.
     #[must_use]
     pub fn element_count(&self) -> Option<u64> {
         self.shape.iter().try_fold(1_u64, |count, extent| count.checked_mul(*extent))
     }
 }
 
-/// The text behind a key and its colon.
+/// Returns the text behind a key and its colon.
 fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let (_, behind) = text.split_once(&format!("'{key}'"))?;
     Some(behind.trim_start().strip_prefix(':')?.trim_start())
@@ -130,7 +130,7 @@ fn tuple(text: &str) -> Option<Vec<u64>> {
     inside.split(',').map(|extent| extent.trim().parse().ok()).collect()
 }
 
-/// The header of an array in C's order, as NumPy writes it: padded to a multiple of 64 bytes.
+/// Returns the header of an array in C's order, as NumPy writes it: padded to a multiple of 64 bytes.
 ///
 /// # Panics
 /// If the text is longer than 64 KiB, which takes some thousand dimensions.

@@ -1,4 +1,4 @@
-//! Where data sets and model files are looked for.
+//! Search order for data sets and model files.
 
 use std::{
     env,
@@ -19,7 +19,7 @@ pub struct DataRoot {
     candidates: Vec<PathBuf>,
     /// Whether the user named the one candidate.
     is_explicit: bool,
-    /// Whether nothing is put into them.
+    /// Whether the folders are read-only.
     is_read_only: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct DataRoot {
 const BUNDLED: &str = "digits/checksums.sha256";
 
 impl DataRoot {
-    /// The folder given by the user, and no other; or, without one, [`DataRoot::search`].
+    /// Returns the folder given by the user, and no other; or, without one, [`DataRoot::search`].
     #[must_use]
     pub fn new(explicit: Option<&Path>) -> Self {
         explicit.map_or_else(Self::search, |folder| Self {
@@ -56,19 +56,19 @@ impl DataRoot {
         Self { candidates, is_explicit: false, is_read_only: false }
     }
 
-    /// The same folders, into which nothing is put.
+    /// Returns the same folders, read-only.
     #[must_use]
     pub fn read_only(self) -> Self {
         Self { is_read_only: true, ..self }
     }
 
-    /// The candidates that exist.
+    /// Returns the candidates that exist.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.candidates.iter().map(PathBuf::as_path).filter(|folder| folder.is_dir())
     }
 
-    /// The folder to put files into: the one that the user named, or the one of the bundled data; `None` if there are
-    /// none, or nothing is to be put there.
+    /// Returns the folder for new files: the one that the user named, or the one of the bundled data; `None` if there
+    /// are none, or nothing is to be put there.
     ///
     /// # Errors
     /// [`DatasetError::NotFound`] if the folder that the user named is not there.

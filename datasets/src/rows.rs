@@ -37,7 +37,7 @@ impl RowAggregation {
 }
 
 impl FromStr for RowAggregation {
-    /// The text has none of the [forms](RowAggregation::FORMS).
+    /// The text matches none of the [forms](RowAggregation::FORMS).
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {

@@ -1,4 +1,4 @@
-//! Preprocessed samples in RAM: what a query sample library loads and a plugin reads.
+//! Preprocessed samples in RAM, which a query sample library loads and a plugin reads.
 
 use std::{num::NonZero, thread};
 
@@ -7,19 +7,19 @@ use proctor_vocabulary::{SampleIndex, TensorSpec};
 
 use crate::memory::{ItemBuffer, Items, OwnMemory, SampleMemory};
 
-/// Why one sample could not be made ready.
+/// Reason why one sample could not be prepared.
 pub type FillError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The loaded samples of one data set, as the tensors that a model takes.
 ///
-/// One buffer for each input, of whole pages, holds the loaded samples one after the other, each starting at a multiple
+/// One buffer for each input, of whole pages, holds the loaded samples one after another, each starting at a multiple
 /// of [`ALIGNMENT_BYTES`](crate::ALIGNMENT_BYTES). Between a load and its unload no byte of a buffer changes or moves,
 /// so that a plugin may pin them.
 ///
 /// LoadGen loads one set, runs it and unloads it, so a store holds one set at a time, and an unload must give the list
 /// of the load again. A sample that is listed twice is prepared once.
 ///
-/// Samples that a list repeats at its end are stored once more, behind all others: in MultiStream a query may go on
+/// Samples that a list repeats at its end are stored once more, behind all others: in MultiStream a query may continue
 /// from the last sample of the set to the first ones, and its samples lie side by side.
 #[derive(Debug)]
 pub struct SampleStore {
@@ -32,7 +32,7 @@ pub struct SampleStore {
 
 #[derive(Debug)]
 struct LoadedSet {
-    /// As it was given, sorted.
+    /// Indices as given, sorted.
     list: Vec<SampleIndex>,
     placement: Placement,
     /// One for each input.
@@ -41,7 +41,7 @@ struct LoadedSet {
     shapes: Vec<Vec<Vec<usize>>>,
 }
 
-/// Where the samples of a list lie in the buffers.
+/// Places in the buffers of the samples of a list.
 #[derive(Debug)]
 struct Placement {
     /// Position by sample index; [`ABSENT`] if it is not listed. Looked up in the timed part, hence flat.
@@ -53,12 +53,12 @@ struct Placement {
 }
 
 impl Placement {
-    /// Number of positions.
+    /// Returns the number of positions.
     fn len(&self) -> usize {
         self.distinct.len() + self.copies.len()
     }
 
-    /// Position of a sample that is listed.
+    /// Returns the position of a sample that is listed.
     fn position(&self, index: SampleIndex) -> usize {
         self.positions[index.0 as usize] as usize
     }
@@ -66,7 +66,7 @@ impl Placement {
 
 const ABSENT: u32 = u32::MAX;
 
-/// Why samples could not be loaded, unloaded or read.
+/// Reason why samples could not be loaded, unloaded or read.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum StoreError {
@@ -111,7 +111,7 @@ pub enum StoreError {
     Fill { index: SampleIndex, source: FillError },
 }
 
-/// Words for samples that are stored once more.
+/// Returns the words for samples that are stored once more.
 fn copied(count: usize) -> String {
     match count {
         0 => String::new(),
@@ -119,7 +119,7 @@ fn copied(count: usize) -> String {
     }
 }
 
-/// Advice about a set that is too large.
+/// Returns advice about a set that is too large.
 fn smaller(distinct_count: usize, copy_count: usize, needed_bytes: u64, limit_bytes: u64) -> String {
     let count = (distinct_count + copy_count) as u64;
     // As many as fit, if each takes as much as these do on average.
@@ -134,8 +134,8 @@ fn smaller(distinct_count: usize, copy_count: usize, needed_bytes: u64, limit_by
 }
 
 impl SampleStore {
-    /// An empty store for samples of a data set of `sample_count`, as tensors `inputs`, in at most `limit_bytes`. Of
-    /// inputs that vary these are the largest shapes.
+    /// Creates an empty store for samples of a data set of `sample_count`, as tensors `inputs`, in at most
+    /// `limit_bytes`. Of inputs that vary these are the largest shapes.
     #[must_use]
     pub fn new(inputs: Vec<TensorSpec>, sample_count: u64, limit_bytes: u64) -> Self {
         Self { inputs, sample_count, limit_bytes, memory: Box::new(OwnMemory), loaded: None }
@@ -147,7 +147,7 @@ impl SampleStore {
         Self { memory, ..self }
     }
 
-    /// The tensors of one sample, in the order of their numbers.
+    /// Returns the tensors of one sample, in the order of their numbers.
     #[must_use]
     pub fn inputs(&self) -> &[TensorSpec] {
         &self.inputs
@@ -281,7 +281,7 @@ impl SampleStore {
         Ok(set.buffers[number].item(position))
     }
 
-    /// Extents of input `number` of a loaded sample. [any thread]
+    /// Returns the extents of input `number` of a loaded sample. [any thread]
     ///
     /// # Errors
     /// [`StoreError::NoSuchInput`] or [`StoreError::NotLoaded`].
@@ -290,7 +290,7 @@ impl SampleStore {
         Ok(set.shapes.get(position).map_or(&self.inputs[number].shape, |shapes| &shapes[number]))
     }
 
-    /// The loaded set, and the position of a sample there.
+    /// Returns the loaded set, and the position of a sample there.
     fn find(&self, index: SampleIndex, number: usize) -> Result<(&LoadedSet, usize), StoreError> {
         let input_count = self.inputs.len();
         if number >= input_count {
@@ -304,8 +304,8 @@ impl SampleStore {
         }
     }
 
-    /// The samples that lie in memory once more, in this order, behind the last different sample of the list; empty if
-    /// the list repeats nothing at its end.
+    /// Returns the samples that lie in memory once more, in this order, behind the last different sample of the list;
+    /// empty if the list repeats nothing at its end.
     #[must_use]
     pub fn copies(&self) -> &[SampleIndex] {
         self.loaded.as_ref().map(|set| set.placement.copies.as_slice()).unwrap_or_default()
@@ -319,7 +319,7 @@ impl SampleStore {
         Some(set.buffers.get(number)?.item(set.placement.distinct.len() + position))
     }
 
-    /// The memory of each input, whole, for plugins that register or pin it; nothing while no set is loaded.
+    /// Returns the memory of each input, whole, for plugins that register or pin it; nothing while no set is loaded.
     pub fn buffers(&self) -> impl Iterator<Item = &[u8]> {
         self.loaded.iter().flat_map(|set| set.buffers.iter().map(ItemBuffer::as_bytes))
     }
@@ -348,7 +348,7 @@ impl SampleStore {
         Ok(Placement { positions, distinct, copies: copies.to_vec() })
     }
 
-    /// Memory for the items of each input, `None` standing for those that no memory can hold.
+    /// Returns the memory for the items of each input, `None` standing for those that no memory can hold.
     fn allocate(
         &self,
         items: Vec<Option<Items>>,
@@ -376,8 +376,8 @@ impl SampleStore {
 /// Fills the slots of samples on as many threads as there are processors.
 ///
 /// # Errors
-/// The error of the first sample in the list that cannot be filled. Samples are started in the order of the list, and
-/// none is started once an error is known.
+/// Returns the error of the first sample in the list that cannot be filled. Samples are started in the order of the
+/// list, and none is started once an error is known.
 fn fill_all(
     samples: &[SampleIndex],
     rooms: Vec<Vec<&mut [u8]>>,

@@ -6,7 +6,7 @@ use proctor_vocabulary::{not_text, read_regular};
 
 use crate::error::DatasetError;
 
-/// Why there is no text in a file; as text it says what to do.
+/// Reason why there is no text in a file; as text it says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TextFault {
     /// The file is not there, but packed by gzip.
@@ -15,16 +15,16 @@ pub enum TextFault {
         /// Name of the packed file in the same folder.
         name: String,
     },
-    /// It begins as another kind of file, or with a byte order mark; the text says so.
+    /// The file begins as one of another kind, or with a byte order mark; the text says so.
     #[error("{0}")]
     Foreign(&'static str),
-    /// It is not UTF-8.
+    /// The file is not UTF-8.
     #[error("it is not UTF-8 text: restore it")]
     NotUtf8,
 }
 
 impl TextFault {
-    /// The fault of a file that is not there, if it is there packed by gzip.
+    /// Returns the fault of a missing file, if a copy packed by gzip exists.
     #[must_use]
     pub fn packed_beside(path: &Path) -> Option<Self> {
         let packed = path.with_added_extension("gz");
@@ -60,7 +60,7 @@ fn text_read(path: &Path, read: io::Result<Vec<u8>>) -> Result<String, DatasetEr
     text.map_err(|fault| DatasetError::Malformed { path: path.to_owned(), reason: fault.to_string() })
 }
 
-/// The bytes of a file as text.
+/// Returns the bytes of a file as text.
 ///
 /// # Errors
 /// As [`check_text_start`], or [`TextFault::NotUtf8`].
@@ -69,7 +69,7 @@ pub fn text_of(bytes: Vec<u8>) -> Result<String, TextFault> {
     String::from_utf8(bytes).map_err(|_| TextFault::NotUtf8)
 }
 
-/// Looks at the beginning of a file of text for what a reader of lines or of JSON stumbles over and cannot name.
+/// Checks the beginning of a text file for faults that a reader of lines or of JSON cannot name.
 ///
 /// # Errors
 /// [`TextFault::Foreign`].

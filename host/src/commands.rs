@@ -88,7 +88,7 @@ pub(crate) enum Command {
     /// Manage published data sets and generate model files.
     #[command(after_help = DATA_HELP)]
     Data(DataFlags),
-    /// Check this machine for what makes measurements vary, with a command to fix each finding.
+    /// Check this machine for sources of variation, with a command to fix each finding.
     #[command(after_help = DOCTOR_HELP)]
     Doctor(DoctorFlags),
     /// Show every setting a run with these flags would use, and where it comes from.

@@ -9,7 +9,7 @@ pub(crate) struct SettingFlags {
     given: Vec<GivenFlag>,
 }
 
-/// A flag as it was given.
+/// A flag as given.
 #[derive(Debug, Clone)]
 struct GivenFlag {
     flag: Flag,
@@ -17,7 +17,7 @@ struct GivenFlag {
     value: String,
 }
 
-/// The settings that have a flag.
+/// Returns the settings that have a flag.
 fn flagged() -> impl Iterator<Item = (&'static Key, Flag)> {
     keys().iter().filter_map(|key| Some((key, key.flag?)))
 }
@@ -40,14 +40,14 @@ impl SettingFlags {
         self.given.iter().any(|given| given.setting == setting)
     }
 
-    /// The same without the flag of a setting.
+    /// Returns the same without the flag of a setting.
     #[must_use]
     pub(crate) fn without(mut self, setting: &str) -> Self {
         self.given.retain(|given| given.setting != setting);
         self
     }
 
-    /// The arguments that give the same flags again.
+    /// Returns the arguments that give the same flags again.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let argument = |given: &GivenFlag| {
             let is_switch = flagged().any(|(key, _)| key.name == given.setting && key.kind == Kind::Bool);

@@ -2,8 +2,8 @@
 
 use proctor_compare::Method;
 
-/// Milliseconds of `10`, `10s`, `1.5s`, `500ms`, `2m` or `1h`. A fraction of a millisecond is cut off, unless nothing
-/// else is there.
+/// Returns the milliseconds of `10`, `10s`, `1.5s`, `500ms`, `2m` or `1h`. A fraction of a millisecond is cut off,
+/// unless it is all there is.
 pub(crate) fn duration_ms(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, f64); 5] = [("ms", 1.0), ("s", 1e3), ("m", 60e3), ("h", 3600e3), ("", 1e3)];
     let text = text.trim();
@@ -32,7 +32,7 @@ pub(crate) fn duration_ns(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A number above 0 and at most one half.
+/// Returns a number above 0 and at most one half.
 pub(crate) fn fraction(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number <= 0.5 => Ok(number),
@@ -40,7 +40,7 @@ pub(crate) fn fraction(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A number from 0 to below 1.
+/// Returns a number from 0 to below 1.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if (0.0..1.0).contains(&number) => Ok(number),
@@ -48,7 +48,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A probability above 0 and below 1.
+/// Returns a probability above 0 and below 1.
 pub(crate) fn probability(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number < 1.0 => Ok(number),
@@ -56,7 +56,7 @@ pub(crate) fn probability(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A probability that the resamples of a comparison carry.
+/// Returns a probability that the resamples of a comparison carry.
 pub(crate) fn confidence(text: &str) -> Result<f64, String> {
     let number = probability(text)?;
     if number <= Method::CONFIDENCE_MAX {

@@ -25,7 +25,7 @@ pub struct Manifest {
     pub execute: bool,
     /// Takes whole queries ([`Model::issue`](crate::Model::issue)).
     pub issue: bool,
-    /// Takes several whole queries at the same time, each from a thread of its own.
+    /// Takes several whole queries at the same time, each from its own thread.
     pub concurrent_issue: bool,
     /// Runs in virtual time, too ([`Instance::execute_virtual`](crate::Instance::execute_virtual)).
     pub virtual_time: bool,
@@ -63,7 +63,7 @@ pub struct ModelSupport {
 }
 
 impl Manifest {
-    /// A manifest with a name, a version and a description.
+    /// Creates a manifest with a name, a version and a description.
     #[must_use]
     pub fn new(name: &str, version: &str, description: &str) -> Self {
         Self {
@@ -143,7 +143,7 @@ impl Manifest {
 }
 
 impl ModelSupport {
-    /// A model (`*` for any) in a file format (`*` for any, `none` for no file), in f32 on the CPU, in all
+    /// Creates a model (`*` for any) in a file format (`*` for any, `none` for no file), in f32 on the CPU, in all
     /// scenarios, with batches of any size. Change the fields that differ.
     #[must_use]
     pub fn new(model: &str, format: &str) -> Self {

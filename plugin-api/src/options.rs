@@ -32,7 +32,7 @@ pub struct OptionSpec {
     pub kind: OptionKind,
     /// Value if the user gives none, as text; without it the option is then left out.
     pub default: Option<String>,
-    /// Its effect, in a sentence, with the unit.
+    /// Effect, in a sentence, with the unit.
     pub help: String,
 }
 
@@ -40,17 +40,17 @@ pub struct OptionSpec {
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum OptionValue {
-    /// Of a boolean option.
+    /// Value of a boolean option.
     Boolean(bool),
-    /// Of an integer option.
+    /// Value of an integer option.
     Integer(i64),
-    /// Of a float option.
+    /// Value of a float option.
     Float(f64),
-    /// Of a text option.
+    /// Value of a text option.
     Text(String),
-    /// Of a path option.
+    /// Value of a path option.
     Path(PathBuf),
-    /// Of a choice option.
+    /// Value of a choice option.
     Choice(String),
 }
 
@@ -101,13 +101,13 @@ impl OptionSpec {
         Self::new(name, OptionKind::Float(range), Some(default.to_string()), help)
     }
 
-    /// A text option without a default.
+    /// Creates a text option without a default.
     #[must_use]
     pub fn text(name: &str, help: &str) -> Self {
         Self::new(name, OptionKind::Text, None, help)
     }
 
-    /// A path option without a default.
+    /// Creates a path option without a default.
     #[must_use]
     pub fn path(name: &str, help: &str) -> Self {
         Self::new(name, OptionKind::Path, None, help)
@@ -190,7 +190,7 @@ impl Options {
     /// Checks `given` (name to text) against a plugin's declarations, and fills in the defaults.
     ///
     /// # Errors
-    /// The first option that is not declared or whose text is not a value of it.
+    /// Returns the first option that is not declared or whose text is not a value of it.
     pub fn resolve(specs: &[OptionSpec], given: &BTreeMap<String, String>) -> Result<Self, OptionError> {
         for name in given.keys() {
             if !specs.iter().any(|spec| spec.name == *name) {
@@ -206,13 +206,13 @@ impl Options {
         Ok(Self(values))
     }
 
-    /// Options from values that were checked already.
+    /// Returns the options from values that were checked already.
     #[must_use]
     pub fn from_values(values: impl IntoIterator<Item = (String, OptionValue)>) -> Self {
         Self(values.into_iter().collect())
     }
 
-    /// The value of an option, if it has one.
+    /// Returns the value of an option, if it has one.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&OptionValue> {
         self.0.get(name)
@@ -224,7 +224,7 @@ impl Options {
         matches!(self.get(name), Some(OptionValue::Boolean(true)))
     }
 
-    /// The value of an integer option.
+    /// Returns the value of an integer option.
     #[must_use]
     pub fn integer(&self, name: &str) -> Option<i64> {
         match self.get(name) {
@@ -233,7 +233,7 @@ impl Options {
         }
     }
 
-    /// The value of a float option.
+    /// Returns the value of a float option.
     #[must_use]
     pub fn float(&self, name: &str) -> Option<f64> {
         match self.get(name) {
@@ -242,7 +242,7 @@ impl Options {
         }
     }
 
-    /// The value of a text or choice option.
+    /// Returns the value of a text or choice option.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.get(name) {
@@ -251,7 +251,7 @@ impl Options {
         }
     }
 
-    /// The value of a path option.
+    /// Returns the value of a path option.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<&std::path::Path> {
         match self.get(name) {
@@ -260,7 +260,7 @@ impl Options {
         }
     }
 
-    /// All values, sorted by name.
+    /// Returns all values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &OptionValue)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }

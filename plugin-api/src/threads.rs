@@ -29,7 +29,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// The option, for the manifest: an integer, 0 by default.
+    /// Returns the option, for the manifest: an integer, 0 by default.
     #[must_use]
     pub fn option() -> OptionSpec {
         OptionSpec::integer(
@@ -77,13 +77,14 @@ impl Threads {
         self.asked
     }
 
-    /// Cores that the process may use, at least 1.
+    /// Returns the cores that the process may use, at least 1.
     #[must_use]
     pub fn cores(self) -> usize {
         self.cores
     }
 
-    /// Threads of each instance, at least 1. Warns if all instances together have more threads than there are cores.
+    /// Returns the threads of each instance, at least 1. Warns if all instances together have more threads than there
+    /// are cores.
     #[must_use]
     pub fn of_each(self, instance_count: u32) -> usize {
         let instance_count = usize::try_from(instance_count).unwrap_or(usize::MAX).max(1);

@@ -108,7 +108,7 @@ versioned! {
     ProctorTokenReport ends with reserved: u32,
 }
 
-/// Copies a structure of `size` bytes, as much of it as this side knows; what it lacks is zero.
+/// Copies a structure of `size` bytes, as much of it as this side knows; the rest is zero.
 ///
 /// # Safety
 /// `size` bytes can be read at `from`.
@@ -139,7 +139,8 @@ pub unsafe fn read<T: SaysSize>(pointer: *const T) -> Result<T, String> {
 /// has all of that, which most have, or else a copy.
 ///
 /// # Errors
-/// A sentence that begins with the structure's name, if the pointer is null or not aligned or the size cannot be.
+/// Returns a sentence that begins with the structure's name, if the pointer is null or not aligned or the size cannot
+/// be.
 ///
 /// # Safety
 /// `pointer` is null or not aligned, or as many bytes can be read there as the first word says, and nothing writes to
@@ -207,11 +208,11 @@ impl<T> Clone for Elements<'_, T> {
 impl<T> Copy for Elements<'_, T> {}
 
 impl<'a, T: Versioned> Elements<'a, T> {
-    /// An array of `count` elements that lie `stride` bytes apart. Nothing is read.
+    /// Creates an array of `count` elements that lie `stride` bytes apart. Nothing is read.
     ///
     /// # Errors
-    /// A sentence that begins with the name of the element, if there are elements and the pointer is null or not
-    /// aligned, the stride cannot be, or the whole is larger than any memory.
+    /// Returns a sentence that begins with the name of the element, if there are elements and the pointer is null or
+    /// not aligned, the stride cannot be, or the whole is larger than any memory.
     #[inline]
     pub fn new(first: *const T, count: usize, stride: usize) -> Result<Self, String> {
         let elements = Self { first: first.cast_mut(), count, stride, array: PhantomData };
@@ -238,7 +239,7 @@ impl<'a, T: Versioned> Elements<'a, T> {
         self.count == 0
     }
 
-    /// Address of an element, for fields of ABI 1.0.
+    /// Returns the address of an element, for fields of ABI 1.0.
     ///
     /// # Panics
     /// If there is no such element.
@@ -269,7 +270,7 @@ impl<'a, T: Versioned> Elements<'a, T> {
         }
     }
 
-    /// Copies of all elements, one after the other.
+    /// Copies of all elements, one after another.
     ///
     /// # Safety
     /// Same as [`get`](Self::get), for as long as the iterator is used.
@@ -278,7 +279,7 @@ impl<'a, T: Versioned> Elements<'a, T> {
         (0..self.count).map(move |index| unsafe { self.get(index) })
     }
 
-    /// The elements as a slice, if they lie as close as this side knows them.
+    /// Returns the elements as a slice, if they lie as close as this side knows them.
     ///
     /// # Safety
     /// Same as [`get`](Self::get), for `'a`.

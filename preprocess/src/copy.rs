@@ -1,4 +1,4 @@
-//! `copy`: samples that are the model's tensors already, one after the other without gaps.
+//! `copy`: samples that are the model's tensors already, one after another without gaps.
 
 use proctor_datasets::RawSample;
 use proctor_vocabulary::TensorSpec;

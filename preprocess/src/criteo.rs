@@ -1,8 +1,8 @@
 //! `criteo-dlrm` and `criteo-dlrm-v2`: rows of clicks, as many as a sample has.
 //!
 //! A sample of DLRM is i32 `[rows, 39]`: 13 counts, of which the logarithms are taken, then 26 categories, each the 32
-//! bits of a hash, which become rows of tables. A sample of DLRM-v2 is the bytes of its arrays one after the other,
-//! which are prepared already: f32 `[rows, 13]`, then i32 `[rows, k]` of each feature.
+//! bits of a hash, which become rows of tables. A sample of DLRM-v2 is the bytes of its arrays one after another, which
+//! are prepared already: f32 `[rows, 13]`, then i32 `[rows, k]` of each feature.
 //!
 //! Source: MLPerf Inference, the benchmarks dlrm of v0.7 and dlrm_v2 of v3.1.
 
@@ -76,7 +76,7 @@ fn are_rows(inputs: &[TensorSpec]) -> bool {
     })
 }
 
-/// The number of rows of a sample, by the bytes of one.
+/// Returns the number of rows of a sample, by the bytes of one.
 ///
 /// # Errors
 /// [`PreprocessError::Sample`] if there are no whole rows, or more than the model takes.
@@ -140,7 +140,7 @@ impl Pipeline for Dlrm {
     }
 }
 
-/// The dense feature of a count: `ln(count + 1)`; negative counts are treated as 0.
+/// Returns the dense feature of a count: `ln(count + 1)`; negative counts are treated as 0.
 fn feature(count: i32) -> f32 {
     (count.max(0) as f32 + 1.0).ln()
 }

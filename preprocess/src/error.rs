@@ -2,7 +2,7 @@
 
 use proctor_vocabulary::registry::UnknownName;
 
-/// Why a pipeline could not be built or a sample not be preprocessed.
+/// Reason why a pipeline could not be built or a sample not be preprocessed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum PreprocessError {

@@ -12,7 +12,7 @@ use crate::{error::PreprocessError, pipeline::Pipeline};
 /// Types that f32 can be made.
 const OF_F32: [ElementType; 5] = [F32, F16, Bf16, I8, U8];
 
-/// Why an input cannot be had in a form.
+/// Reason why an input is unavailable in a form.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum FormError {
@@ -36,10 +36,10 @@ fn names(types: &[ElementType]) -> String {
     }
 }
 
-/// The tensor that an input becomes in a form.
+/// Returns the tensor that an input becomes in a form.
 ///
 /// # Errors
-/// The form cannot be had, for the reason that the error says.
+/// If the form cannot be had, for the reason that the error says.
 pub fn in_form(input: &TensorSpec, form: &InputForm) -> Result<TensorSpec, FormError> {
     let (input, wanted) = (input.clone(), form.element_type);
     let mut shape = input.shape.clone();
@@ -67,7 +67,7 @@ pub fn in_form(input: &TensorSpec, form: &InputForm) -> Result<TensorSpec, FormE
     Ok(TensorSpec { name: input.name, element_type: wanted, shape })
 }
 
-/// The least and the greatest of the integers that real values can be made.
+/// Returns the least and the greatest of the integers that real values can be made.
 fn range(element_type: ElementType) -> Option<(i64, i64)> {
     match element_type {
         I8 => Some((i8::MIN.into(), i8::MAX.into())),
@@ -76,10 +76,10 @@ fn range(element_type: ElementType) -> Option<(i64, i64)> {
     }
 }
 
-/// The pipeline with each of its tensors in a form: itself, if the forms are those that it has.
+/// Returns the pipeline with each of its tensors in a form; itself, if it has these forms already.
 ///
 /// # Errors
-/// A form cannot be had.
+/// If a form cannot be had.
 ///
 /// # Panics
 /// If there are not as many forms as tensors: a mistake of the caller.
@@ -132,7 +132,7 @@ impl Pipeline for Formed {
 }
 
 /// Writes the bytes of an input in a form that [`in_form`] has found possible. Real values are rounded to nearest, ties
-/// to even; those beyond the range of integers become the nearest one, and what is no number the zero point.
+/// to even; those beyond the range of integers become the nearest one, and what is not a number the zero point.
 fn convert(input: &TensorSpec, form: &InputForm, from: &[u8], to: &mut [u8]) {
     let channels = match form.layout {
         Layout::AsGiven => 1,

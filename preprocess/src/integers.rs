@@ -19,7 +19,7 @@ pub(crate) fn is_row(input: &TensorSpec) -> bool {
 /// Writes numbers from the front of a tensor, and fills the rest with a single value.
 ///
 /// # Errors
-/// The first number that does not fit the type.
+/// Returns the first number that does not fit the type.
 ///
 /// # Panics
 /// If the tensor has another size, or less room than there are numbers: the caller has checked.
@@ -55,7 +55,8 @@ fn convert<const SIZE: usize, E>(
     Ok(())
 }
 
-/// The numbers of a sample of `row_count` rows of i32, one row after the other, which are at most `length_max` long.
+/// Returns the numbers of a sample of `row_count` rows of i32, one row after the other, which are at most `length_max`
+/// long.
 ///
 /// # Errors
 /// [`PreprocessError::Sample`] for a sample of another kind, or a longer one.
@@ -85,7 +86,7 @@ pub(crate) fn rows(
     Ok(numbers.iter().map(|number| i32::from_ne_bytes(*number)).collect())
 }
 
-/// The error for a number that the type of an input does not have.
+/// Returns the error for a number that the type of an input does not have.
 pub(crate) fn too_great(pipeline: &str, input: &TensorSpec) -> impl FnOnce(i32) -> PreprocessError {
     move |number| PreprocessError::Sample {
         pipeline: pipeline.to_owned(),

@@ -1,8 +1,8 @@
 //! Untimed preprocessing: from a raw sample to the tensors that a model takes.
 //!
 //! [`build_pipeline`] makes the [`Pipeline`] registered under a name for a model with given inputs. The pipeline then
-//! writes the tensors of one [`RawSample`](proctor_datasets::RawSample) one after the other into the memory of the
-//! query sample library.
+//! writes the tensors of one [`RawSample`](proctor_datasets::RawSample) one after another into the memory of the query
+//! sample library.
 //!
 //! # Choices
 //! - A pipeline is built for the inputs that the benchmark declares and refuses those that it cannot make. A mismatch

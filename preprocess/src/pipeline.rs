@@ -10,7 +10,8 @@ use crate::error::PreprocessError;
 
 /// Turns raw samples of one data set into the tensors that one model takes.
 pub trait Pipeline: Send + Sync {
-    /// The tensors that it makes of each sample, in the order of the model's inputs; where they vary, the largest ones.
+    /// Returns the tensors that it makes of each sample, in the order of the model's inputs; where they vary, the
+    /// largest ones.
     fn outputs(&self) -> &[TensorSpec];
 
     /// Shapes of the tensors of this sample, each within its shape in [`Pipeline::outputs`], and the same unless they
@@ -45,8 +46,8 @@ pub type BuildPipeline = fn(&[TensorSpec]) -> Result<Box<dyn Pipeline>, Preproce
 pub struct PipelineEntry {
     /// The name in benchmark definitions.
     pub name: &'static str,
-    /// Version of what it writes: another one wherever the same sample becomes other bytes, so that no samples are used
-    /// that an earlier one has prepared.
+    /// Version of its output: it changes whenever the same sample becomes other bytes, so that no outdated samples are
+    /// used.
     pub version: u32,
     /// Builds the pipeline for a model that takes these inputs.
     pub build: BuildPipeline,
@@ -62,7 +63,7 @@ impl Named for PipelineEntry {
     }
 }
 
-/// All registered pipelines, by name.
+/// Returns all registered pipelines, by name.
 #[must_use]
 pub fn pipeline_entries() -> Vec<&'static PipelineEntry> {
     registry::sorted(inventory::iter::<PipelineEntry>())
@@ -76,7 +77,7 @@ pub fn build_pipeline(name: &str, inputs: &[TensorSpec]) -> Result<Box<dyn Pipel
     (registry::find(inventory::iter::<PipelineEntry>(), name)?.build)(inputs)
 }
 
-/// Version of the pipeline of this name.
+/// Returns the version of the pipeline of this name.
 ///
 /// # Errors
 /// [`PreprocessError::Unknown`] with a suggestion.
@@ -84,7 +85,7 @@ pub fn pipeline_version(name: &str) -> Result<u32, PreprocessError> {
     Ok(registry::find(inventory::iter::<PipelineEntry>(), name)?.version)
 }
 
-/// The tensors in words, for errors.
+/// Returns the tensors in words, for errors.
 #[must_use]
 pub fn describe(tensors: &[TensorSpec]) -> String {
     let tensors: Vec<_> = tensors.iter().map(TensorSpec::to_string).collect();

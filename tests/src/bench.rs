@@ -34,7 +34,7 @@ impl Default for Bench {
 }
 
 impl Bench {
-    /// A new, empty folder.
+    /// Creates a new, empty folder.
     ///
     /// # Panics
     /// If it cannot be made.
@@ -45,13 +45,13 @@ impl Bench {
         Self { folder: Arc::new(folder), run_count: AtomicU32::new(0), variables: Vec::new() }
     }
 
-    /// The folder.
+    /// Returns the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The path of something in the folder.
+    /// Returns the path of an entry of the folder.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.path().join(name)
@@ -62,7 +62,7 @@ impl Bench {
         self.change_variable(name, Some(value.into()));
     }
 
-    /// Takes a variable out of the environment of every program that is started from now on.
+    /// Removes a variable from the environment of every program started from now on.
     pub fn unset_variable(&mut self, name: &str) {
         self.change_variable(name, None);
     }
@@ -83,7 +83,7 @@ impl Bench {
         path
     }
 
-    /// A copy of the digits and their models, to be damaged: a data root.
+    /// Returns a copy of the digits and their models, to be damaged: a data root.
     ///
     /// # Panics
     /// If it cannot be made.
@@ -144,14 +144,14 @@ impl Bench {
         (self.start(&format!("run --output {} {flags}", output.display())), output)
     }
 
-    /// The program with these arguments, as [`command`](Self::command) has it, started by a script of the shell: the
-    /// program and its arguments are `"$0" "$@"` there.
+    /// Returns the program with these arguments, as [`command`](Self::command) has it, started by a script of the
+    /// shell: the program and its arguments are `"$0" "$@"` there.
     #[must_use]
     pub fn command_in_shell(&self, script: &str, arguments: &str) -> Command {
         self.command_by(&["sh", "-c", script], arguments)
     }
 
-    /// As [`command`](Self::command), by way of another program, whose last arguments are the program and its own.
+    /// Works as [`command`](Self::command), through another program, whose last arguments are the program and its own.
     #[must_use]
     pub fn command_by(&self, wrapper: &[&str], arguments: &str) -> Command {
         let host = self.command(arguments);
@@ -166,8 +166,8 @@ impl Bench {
         command
     }
 
-    /// The program with these arguments, to be started in the folder, with the workspace's data and nothing else of the
-    /// environment of the test that it obeys.
+    /// Returns the program with these arguments, to be started in the folder, with the workspace's data and nothing
+    /// else of the environment of the test that it obeys.
     #[must_use]
     pub fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(place::host());

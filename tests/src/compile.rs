@@ -25,7 +25,7 @@ pub fn compile(source: &str, defines: &[&str], folder: &Path, name: &str) -> Opt
     compile_against(&header(), source, defines, folder, name)
 }
 
-/// As [`compile`], against the header in another folder.
+/// Works as [`compile`], against the header in another folder.
 ///
 /// # Panics
 /// If the file does not compile.
@@ -43,7 +43,7 @@ pub fn compile_against(
     build(command, include, &[source], folder, name)
 }
 
-/// As [`compile`], with a second file that is in C++.
+/// Works as [`compile`], with a second file that is in C++.
 ///
 /// # Panics
 /// If a file does not compile.
@@ -87,7 +87,7 @@ pub fn compile_program(source: &str, folder: &Path, name: &str) -> Option<PathBu
     compiled(command, &header(), &[source], folder.join(name))
 }
 
-/// Messages of the compiler about a file that [`compile_cpp`] would not compile.
+/// Returns the messages of the compiler about a file that [`compile_cpp`] would not compile.
 ///
 /// Without a C++ compiler it says that the test is skipped, and returns `None`.
 ///
@@ -109,7 +109,7 @@ fn cpp_compiler() -> Command {
     command
 }
 
-/// The folder of the headers.
+/// Returns the folder of the headers.
 fn header() -> PathBuf {
     workspace().join("plugin-api/include")
 }
@@ -134,7 +134,7 @@ fn compiled(command: Command, include: &Path, sources: &[&str], path: PathBuf) -
     Some(path)
 }
 
-/// Runs a compiler to its end; `None` if it is not there.
+/// Runs a compiler to its end; `None` if it is missing.
 fn run_compiler(
     mut command: Command,
     include: &Path,

@@ -1,4 +1,4 @@
-//! The program in a process of its own, while it runs and when it has ended.
+//! The program in its own process, while it runs and when it has ended.
 
 use std::{
     fs::{self, File},
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// Size of one sample in `samples.bin`.
 pub(crate) const SAMPLE_BYTES: usize = 16;
 
-/// Exit code of a program that could not write something.
+/// Exit code of a program that could not write its output.
 pub const OUTPUT: i32 = 5;
 
 /// Exit code of a program that a plugin has brought down.
@@ -47,19 +47,19 @@ impl Started {
         Self { child, command: format!("{command:?}"), streams, folder }
     }
 
-    /// The id of the process.
+    /// Returns the id of the process.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its stderr so far.
+    /// Returns the stderr so far.
     #[must_use]
     pub fn stderr(&self) -> String {
         self.read("stderr")
     }
 
-    /// Waits until something holds.
+    /// Waits until a condition holds.
     ///
     /// # Panics
     /// If the program ends before, or it takes too long.
@@ -84,13 +84,13 @@ impl Started {
         });
     }
 
-    /// The id of the program itself, which the process that was started has started; `None` if it has not yet.
+    /// Returns the id of the program itself, which the process that was started has started; `None` if it has not yet.
     #[must_use]
     pub fn program(&self) -> Option<u32> {
         children(self.id()).first().copied()
     }
 
-    /// The id of the process that the plugin has for itself; `None` if there is none now.
+    /// Returns the id of the process that the plugin has for itself; `None` if there is none now.
     #[must_use]
     pub fn worker(&self) -> Option<u32> {
         let is_worker = |id: &u32| {
@@ -179,7 +179,7 @@ impl Started {
     }
 }
 
-/// Ids of the processes that a process has started.
+/// Returns the ids of the processes that a process has started.
 fn children(id: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
     let mut ids = Vec::new();
@@ -205,16 +205,16 @@ impl Drop for Started {
 pub struct Finished {
     command: String,
     status: ExitStatus,
-    /// Its stdout.
+    /// Stdout of the program.
     pub stdout: String,
-    /// Its stderr.
+    /// Stderr of the program.
     pub stderr: String,
-    /// The folder with what it has left, kept as long as it may be read.
+    /// The folder with its files, kept as long as they may be read.
     _folder: Arc<TempDir>,
 }
 
 impl Finished {
-    /// The exit code.
+    /// Returns the exit code.
     ///
     /// # Panics
     /// If a signal has ended the program: it crashed.
@@ -224,7 +224,7 @@ impl Finished {
         code.unwrap_or_else(|| panic!("signal {:?} ended the program: {self}", self.status.signal()))
     }
 
-    /// The signal that has ended it, if it is one.
+    /// Returns the signal that has ended it, if it is one.
     #[must_use]
     pub fn signal(&self) -> Option<i32> {
         self.status.signal()

@@ -1,4 +1,4 @@
-//! One run of a benchmark, and what it left.
+//! One run of a benchmark, and its files.
 
 use std::{
     fs,
@@ -15,14 +15,14 @@ pub const PLACES: [&str; 2] = ["", "--isolate"];
 /// One run of a benchmark, at its end.
 #[derive(Debug)]
 pub struct Run {
-    /// How the program ended.
+    /// End of the program.
     pub finished: Finished,
     folder: PathBuf,
     result: Option<Value>,
 }
 
 impl Run {
-    /// Looks at what a run has left in the folder that it was given, or in its `.partial`.
+    /// Examines the files of a run in the given folder, or in its `.partial`.
     ///
     /// # Panics
     /// If there is a result that is no JSON.
@@ -34,19 +34,19 @@ impl Run {
         Self { finished, folder, result }
     }
 
-    /// The run folder; of a run that did not come to its end the one that ends in `.partial`.
+    /// Returns the run folder; of a run that did not end the one that ends in `.partial`.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Whether the run folder has its last name.
+    /// Returns whether the run folder has its last name.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.folder.is_dir() && self.folder.extension().is_none_or(|extension| extension != "partial")
     }
 
-    /// The result.
+    /// Returns the result.
     ///
     /// # Panics
     /// If there is none.
@@ -55,13 +55,13 @@ impl Run {
         self.result.as_ref().unwrap_or_else(|| panic!("no result of {}", self.finished))
     }
 
-    /// The result, if there is one.
+    /// Returns the result, if there is one.
     #[must_use]
     pub fn find_result(&self) -> Option<&Value> {
         self.result.as_ref()
     }
 
-    /// Why the run is not VALID, a line each.
+    /// Returns why the run is not VALID, a line each.
     ///
     /// # Panics
     /// If there is no result.
@@ -106,7 +106,7 @@ impl Run {
         self
     }
 
-    /// The text of a file of the run folder.
+    /// Returns the text of a file of the run folder.
     ///
     /// # Panics
     /// If it cannot be read.
@@ -116,14 +116,14 @@ impl Run {
         read.unwrap_or_else(|error| panic!("{name}: {error}: {}", self.finished))
     }
 
-    /// The text of a file of the run folder, if it is there.
+    /// Returns the text of a file of the run folder, if it exists.
     #[must_use]
     pub fn find_text(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.folder.join(name)).ok()
     }
 
-    /// The samples that were recorded: the instant from which the latency counts, and the latency, both in ns, as
-    /// they stand in the file.
+    /// Returns the samples that were recorded: the instant from which the latency counts, and the latency, both in ns,
+    /// as written in the file.
     ///
     /// # Panics
     /// If there is no `samples.bin`, or it is not made of whole samples.
@@ -136,7 +136,7 @@ impl Run {
         bytes.chunks(SAMPLE_BYTES).map(|sample| (number(&sample[..8]), number(&sample[8..]))).collect()
     }
 
-    /// The names of all files of the run folder, with slashes, sorted.
+    /// Returns the names of all files of the run folder, with slashes, sorted.
     ///
     /// # Panics
     /// If it cannot be listed.

@@ -3,8 +3,8 @@
 /// All scenarios.
 pub const SCENARIOS: [&str; 4] = ["SingleStream", "MultiStream", "Server", "Offline"];
 
-/// Flags that make a run of a scenario short, and its verdict independent of how busy the machine is. Only SingleStream
-/// measures the harness's own floor. Batch sizes are the benchmark's.
+/// Returns the flags that make a run of a scenario short, and its verdict independent of how busy the machine is. Only
+/// SingleStream measures the harness's own floor. Batch sizes are the benchmark's.
 #[must_use]
 pub fn short(scenario: &str) -> String {
     let length = match scenario {

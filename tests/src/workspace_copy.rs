@@ -14,7 +14,7 @@ use crate::place::{profile_folder, workspace};
 /// Folders at the top of the workspace that are no part of it.
 const FOREIGN: [&str; 3] = ["target", "runs", "datasets/generated"];
 
-/// The contents of all files of the workspace, by path.
+/// Returns the contents of all files of the workspace, by path.
 ///
 /// # Panics
 /// If one cannot be read.
@@ -46,8 +46,8 @@ pub struct WorkspaceCopy {
 }
 
 impl WorkspaceCopy {
-    /// Makes `folder/workspace` hold exactly these files, with a target folder beside it, which begins with the crates
-    /// from registries that this workspace has built. Its own crates are not optimised: nothing here computes for long,
+    /// Makes `folder/workspace` hold exactly these files, with a target folder beside it, which begins with the
+    /// registry crates that this workspace has built. Its own crates are not optimised: nothing here computes for long,
     /// and optimising takes three quarters of the build.
     ///
     /// # Panics
@@ -57,8 +57,8 @@ impl WorkspaceCopy {
         Self::write_with(folder, files, &profile_folder())
     }
 
-    /// As [`write`](Self::write), with the crates of another profile's folder, such as `target/x/debug`: for a copy
-    /// that needs few of them, or needs them with other features.
+    /// Works as [`write`](Self::write), with the crates of another profile's folder, such as `target/x/debug`: for a
+    /// copy that needs few of them, or needs them with other features.
     ///
     /// # Panics
     /// If the files cannot be written.
@@ -72,13 +72,13 @@ impl WorkspaceCopy {
         copy
     }
 
-    /// The folder of the copy.
+    /// Returns the folder of the copy.
     #[must_use]
     pub fn workspace(&self) -> PathBuf {
         self.folder.join("workspace")
     }
 
-    /// Its target folder.
+    /// Returns the target folder.
     #[must_use]
     pub fn target(&self) -> PathBuf {
         self.folder.join("target")
@@ -98,7 +98,7 @@ impl WorkspaceCopy {
     }
 }
 
-/// The manifest of the workspace without the optimisation of its own crates.
+/// Returns the manifest of the workspace without the optimisation of its own crates.
 fn without_own_profiles(manifest: &str) -> String {
     let is_own = |line: &&str| line.starts_with("proctor-") && line.contains("opt-level");
     manifest.lines().filter(|line| !is_own(line)).flat_map(|line| [line, "\n"]).collect()
@@ -130,7 +130,7 @@ fn write_all(folder: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
 }
 
 /// Fills the target folder of the copy with the crates from registries that were built in a folder of a profile: cargo
-/// knows them again, whereas it builds the crates of the copy anew.
+/// knows them again, whereas it builds the crates of the copy again.
 fn seed(target: &Path, files: &BTreeMap<PathBuf, Vec<u8>>, profile: &Path) {
     if target.exists() {
         return;

@@ -63,7 +63,7 @@ pub struct AnswerFigures {
 }
 
 impl AnswerFigures {
-    /// The line of the official script: `{"exact_match": 83.0, "f1": 90.5}`, with all digits.
+    /// Returns the line of the official script: `{"exact_match": 83.0, "f1": 90.5}`, with all digits.
     #[must_use]
     pub fn line(&self) -> String {
         let Self { exact_match, f1 } = self;
@@ -100,7 +100,7 @@ pub fn normalize(answer: &str) -> String {
     words(&kept).collect::<Vec<_>>().join(" ")
 }
 
-/// F1 of the words that two answers have in common, each as often as both have it, in `[0, 1]`.
+/// Returns the F1 of the words that two answers have in common, each as often as both have it, in `[0, 1]`.
 #[must_use]
 pub fn f1(answer: &str, right: &str) -> f64 {
     f1_of_normalized(&normalize(answer), &normalize(right))

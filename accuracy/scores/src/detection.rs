@@ -24,21 +24,22 @@ use crate::{
 
 pub use figures::DetectionFigures;
 
-/// A box in pixels. Its sides may be zero or less, as models answer them, and then it meets nothing.
+/// A box in pixels. Its sides may be zero or less, as in answers of models, and then it overlaps nothing. Its sides may
+/// be zero or less, as models answer them, and then it meets nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bbox {
     /// Left edge.
     pub x: f64,
     /// Upper edge.
     pub y: f64,
-    /// From the left edge to the right.
+    /// Distance from the left edge to the right.
     pub width: f64,
-    /// From the upper edge to the lower.
+    /// Distance from the upper edge to the lower.
     pub height: f64,
 }
 
 impl Bbox {
-    /// The product of the sides.
+    /// Returns the product of the sides.
     #[must_use]
     pub fn area(&self) -> f64 {
         self.width * self.height
@@ -52,27 +53,27 @@ impl Bbox {
 /// A box that a model found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Detection {
-    /// The image.
+    /// Id of the image.
     pub image: u64,
-    /// The category.
+    /// Id of the category.
     pub category: u64,
-    /// The place.
+    /// Place of the box in the image.
     pub bbox: Bbox,
-    /// How sure the model is; only the order counts.
+    /// Confidence of the model; only the order counts.
     pub score: f64,
 }
 
-/// A box that is to be found.
+/// A box to be found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Annotation {
-    /// Its identity, unlike any other's. pycocotools notes matches by it and takes 0 for none, so a box that matches an
+    /// Identity, unlike any other's. pycocotools notes matches by it and takes 0 for none, so a box that matches an
     /// annotation of id 0 counts as wrong.
     pub id: u64,
-    /// The image.
+    /// Id of the image.
     pub image: u64,
-    /// The category.
+    /// Id of the category.
     pub category: u64,
-    /// The place.
+    /// Place of the box in the image.
     pub bbox: Bbox,
     /// Area that decides which range the box falls into: in COCO, the area of its outline.
     pub area: f64,
@@ -123,7 +124,7 @@ fn check_detections(detections: &[Detection]) -> Result<(), ScoreError> {
     check_numbers("score of detection", detections.iter().map(|it| it.score))
 }
 
-/// Checks annotations by themselves, so that their faults are not blamed on an answer.
+/// Checks the annotations on their own, so that no answer is blamed for their faults.
 ///
 /// # Errors
 /// [`ScoreError::NotFinite`] if a coordinate is not finite or an area is NaN, [`ScoreError::DuplicateAnnotation`].

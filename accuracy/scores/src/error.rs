@@ -1,6 +1,6 @@
 //! Values that have no score.
 
-/// Why there is no score. Positions count from 0, in the order in which the values were given.
+/// Reason why there is no score. Positions count from 0, in the order in which the values were given.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum ScoreError {

@@ -31,18 +31,19 @@ pub fn shortest(value: f64) -> String {
     }
 }
 
-/// Whether `str.split` and `str.strip` take this for white space: in addition to Unicode's, the separators of ASCII.
+/// Returns whether `str.split` and `str.strip` take this for white space: in addition to Unicode's, the separators of
+/// ASCII.
 pub(crate) fn is_space(character: char) -> bool {
     character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
 }
 
-/// The words of a text, as `str.split()` gives them.
+/// Returns the words of a text, as `str.split()` gives them.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(is_space).filter(|word| !word.is_empty())
 }
 
-/// Whether `\w` of a regular expression matches: letters and numbers by their category, and the underscore. Unlike
-/// Rust's `is_alphanumeric`, no marks.
+/// Returns whether `\w` of a regular expression matches: letters and numbers by their category, and the underscore.
+/// Unlike Rust's `is_alphanumeric`, no marks.
 pub(crate) fn is_word(character: char) -> bool {
     let group = character.general_category_group();
     character == '_' || matches!(group, GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number)

@@ -16,7 +16,7 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// The rows of two lists.
+    /// Returns the rows of two lists.
     ///
     /// # Errors
     /// As [`Ranking::add`], and [`ScoreError::Lengths`].
@@ -97,13 +97,13 @@ pub struct RankingFigures {
 }
 
 impl RankingFigures {
-    /// Share of the rows whose rounded prediction is their label.
+    /// Returns the share of the rows whose rounded prediction is their label.
     #[must_use]
     pub fn accuracy(&self) -> f64 {
         self.right_count as f64 / self.row_count as f64
     }
 
-    /// The line of the reference's script; `query_count` is the number of samples with a response.
+    /// Returns the line of the reference's script; `query_count` is the number of samples with a response.
     #[must_use]
     pub fn line(&self, query_count: u64) -> String {
         let (area, accuracy) = (fixed(100.0 * self.area, 3), fixed(100.0 * self.accuracy(), 3));

@@ -1,4 +1,4 @@
-//! Rounding of a metric before it is held against its target.
+//! Rounding of a metric before it is compared with its target.
 
 /// Number of significant digits of an accuracy. Source: inference rules v5.0, section on accuracy.
 const SIGNIFICANT_DIGITS: usize = 5;
@@ -40,7 +40,7 @@ pub fn five_figures(value: f64) -> String {
     format!("{rounded:.*}", usize::try_from(decimals).unwrap_or(0))
 }
 
-/// Whether a metric reaches its target, both rounded to five significant figures. A NaN reaches nothing.
+/// Returns whether a metric reaches its target, both rounded to five significant figures. A NaN reaches nothing.
 ///
 /// Were the target not rounded too, a value that reaches it could be rounded down and fail.
 #[must_use]

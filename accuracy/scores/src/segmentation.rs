@@ -85,7 +85,7 @@ impl KitsDice {
         check_right(right, KITS_CLASS_MAX)
     }
 
-    /// The Dice of a case.
+    /// Returns the Dice of a case.
     ///
     /// # Errors
     /// [`ScoreError::Lengths`], [`ScoreError::Empty`], or [`ScoreError::Class`] for a class other than 0, 1 and 2.
@@ -99,7 +99,7 @@ impl KitsDice {
         Ok(Self { kidney, tumor, composite: (kidney + tumor) / 2.0 })
     }
 
-    /// The mean over cases.
+    /// Returns the mean over cases.
     ///
     /// # Errors
     /// [`ScoreError::Empty`] without cases.
@@ -143,7 +143,7 @@ impl BratsDice {
         check_right(right, BRATS_CLASS_MAX)
     }
 
-    /// The Dice of a case, in the classes of nnU-Net: 1 edema, 2 core, 3 enhancing.
+    /// Returns the Dice of a case, in the classes of nnU-Net: 1 edema, 2 core, 3 enhancing.
     ///
     /// # Errors
     /// [`ScoreError::Lengths`], [`ScoreError::Empty`], or [`ScoreError::Class`] for a class above 3.
@@ -156,8 +156,8 @@ impl BratsDice {
         Ok(Self { whole_tumor: dice(1), tumor_core: dice(2), enhancing_tumor: dice(3) })
     }
 
-    /// The mean over the cases that have a region, rounded to four decimals: the reference's script reads them from a
-    /// table of that width.
+    /// Returns the mean over the cases that have a region, rounded to four decimals: the reference's script reads them
+    /// from a table of that width.
     ///
     /// # Errors
     /// [`ScoreError::Empty`] without cases.
@@ -177,13 +177,13 @@ impl BratsDice {
         })
     }
 
-    /// The mean of the regions, by which BraTS is judged; `None` if one has no Dice.
+    /// Returns the mean of the regions, by which BraTS is judged; `None` if one has no Dice.
     #[must_use]
     pub fn composite(&self) -> Option<f64> {
         Some((self.whole_tumor? + self.tumor_core? + self.enhancing_tumor?) / 3.0)
     }
 
-    /// The line of the reference's script, with `nan` where there is no Dice.
+    /// Returns the line of the reference's script, with `nan` where there is no Dice.
     #[must_use]
     pub fn line(&self) -> String {
         let number = |value: Option<f64>, decimals| fixed(value.unwrap_or(f64::NAN), decimals);

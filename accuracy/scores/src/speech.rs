@@ -22,7 +22,7 @@ pub struct WordErrors {
 }
 
 impl WordErrors {
-    /// The errors of a whole corpus.
+    /// Returns the errors of a whole corpus.
     ///
     /// # Errors
     /// [`ScoreError::Lengths`] unless there is an answer for each right one.
@@ -33,7 +33,7 @@ impl WordErrors {
         Ok(errors)
     }
 
-    /// Adds an answer; words are what white space separates.
+    /// Adds an answer; white space separates its words.
     pub fn add(&mut self, answer: &str, right: &str) {
         let mut numbers = HashMap::new();
         let mut number = |word| {
@@ -52,7 +52,7 @@ impl WordErrors {
         if self.word_count == 0 { f64::INFINITY } else { self.edit_count as f64 / self.word_count as f64 }
     }
 
-    /// The line of the reference's script: `Word Error Rate: 7.45%, accuracy=92.55%`, with all digits.
+    /// Returns the line of the reference's script: `Word Error Rate: 7.45%, accuracy=92.55%`, with all digits.
     #[must_use]
     pub fn line(&self) -> String {
         let rate = self.rate();

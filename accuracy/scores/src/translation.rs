@@ -1,4 +1,4 @@
-//! BLEU of a corpus: of tokens as the script of GNMT has it, and of texts as sacreBLEU has it.
+//! BLEU of a corpus: of tokens as in the script of GNMT, and of texts as sacreBLEU has it.
 //!
 //! Source: Papineni et al., BLEU: a method for automatic evaluation of machine translation, 2002.
 
@@ -32,13 +32,13 @@ pub struct Bleu {
 }
 
 impl Bleu {
-    /// The line of the reference's script for GNMT: `BLEU: 23.9`.
+    /// Returns the line of the reference's script for GNMT: `BLEU: 23.9`.
     #[must_use]
     pub fn line(&self) -> String {
         format!("BLEU: {}", fixed(self.score, 1))
     }
 
-    /// The line that sacreBLEU prints.
+    /// Returns the line that sacreBLEU prints.
     #[must_use]
     pub fn verbose_line(&self) -> String {
         let Self { translation_length, reference_length, .. } = self;
@@ -110,7 +110,7 @@ impl TokenBleu {
         self.0.add(&translation.split(' ').collect::<Vec<_>>(), &reference);
     }
 
-    /// The score of all sentences.
+    /// Returns the score of all sentences.
     ///
     /// # Errors
     /// [`ScoreError::Empty`] without sentences.
@@ -150,7 +150,7 @@ impl SacreBleu {
         self.0.add(&tokens(&translation), &tokens(&reference));
     }
 
-    /// The score of all sentences.
+    /// Returns the score of all sentences.
     ///
     /// # Errors
     /// [`ScoreError::Empty`] without sentences.

@@ -79,7 +79,7 @@ impl Judge for ClickJudge {
         Ok(())
     }
 
-    /// The value is the area in percent.
+    /// Returns the area in percent as the value.
     fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         let figures = self.ranking.figures()?;
         Ok(Judgement {

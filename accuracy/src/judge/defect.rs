@@ -22,14 +22,14 @@ pub struct LogDefects {
 }
 
 impl LogDefects {
-    /// Whether a response is missing, damaged or cut off.
+    /// Returns whether a response is missing, damaged or cut off.
     #[must_use]
     pub(crate) fn lack_responses(&self) -> bool {
         let Self { missing_samples, responses, cut_after_record_count, .. } = self;
         !missing_samples.is_empty() || !responses.is_empty() || cut_after_record_count.is_some()
     }
 
-    /// Number of all faults.
+    /// Returns the number of all faults.
     #[must_use]
     pub fn count(&self) -> usize {
         let Self { missing_samples, duplicate_samples, unknown_samples, responses, cut_after_record_count } =
@@ -51,14 +51,14 @@ pub type Defects = Vec<ResponseDefect>;
 pub enum ResponseDefect {
     /// The response has another size than its form asks for, and counts as wrong.
     Form {
-        /// Its size.
+        /// Size of the response, in bytes.
         size_bytes: usize,
-        /// The form.
+        /// Expected form.
         form: ResponseForm,
     },
     /// The response does not consist of whole records, and counts as empty.
     Size {
-        /// Its size.
+        /// Size of the response, in bytes.
         size_bytes: usize,
         /// The size of a record.
         unit_bytes: usize,
@@ -74,28 +74,28 @@ pub enum ResponseDefect {
     NotFinite {
         /// The first of them.
         position: usize,
-        /// Their number.
+        /// Number of such records.
         count: usize,
     },
     /// Numbers that must be whole, such as classes, have a fraction or are not finite.
     NotWhole {
         /// The first of them.
         position: usize,
-        /// Their number.
+        /// Number of such numbers.
         count: usize,
     },
-    /// Records name another sample. They are taken for this one, as by the reference.
+    /// Records name another sample. They count for this one, as in the reference.
     OtherSample {
         /// The first of them.
         position: usize,
-        /// Their number.
+        /// Number of such records.
         count: usize,
     },
     /// Records have a class that the data set does not have, and are left out.
     Class {
         /// The first of them.
         position: usize,
-        /// Their number.
+        /// Number of such records.
         count: usize,
         /// Whether one of them is a class by the other meaning of classes: ids and positions of categories.
         is_of_other_names: bool,
@@ -104,10 +104,10 @@ pub enum ResponseDefect {
     OtherLabel {
         /// The first of them.
         position: usize,
-        /// Their number.
+        /// Number of such records.
         count: usize,
     },
-    /// The response is no text in UTF-8, and counts as empty.
+    /// The response is not text in UTF-8, and counts as empty.
     NotText {
         /// Offset of the first byte that is not UTF-8.
         position: usize,
@@ -117,7 +117,7 @@ pub enum ResponseDefect {
 }
 
 impl ResponseDefect {
-    /// Name of the kind of fault in results.
+    /// Returns the name of the kind of fault in results.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -133,7 +133,7 @@ impl ResponseDefect {
         }
     }
 
-    /// Number of classes of the task, of a response that is refused for another one.
+    /// Returns the number of classes of the task, of a response that is refused for another one.
     #[must_use]
     pub fn class_count(&self) -> Option<i64> {
         match self {
@@ -142,8 +142,8 @@ impl ResponseDefect {
         }
     }
 
-    /// Whether the response was refused for a class just outside the task's range, such as the blank of RNN-T: then its
-    /// type was read correctly, since numbers of another type are far from all classes.
+    /// Returns whether the response was refused for a class just outside the task's range, such as the blank of RNN-T:
+    /// then its type was read correctly, since numbers of another type are far from all classes.
     #[must_use]
     pub fn is_next_to_classes(&self) -> bool {
         match self {
@@ -156,7 +156,7 @@ impl ResponseDefect {
 /// Samples whose responses have the same kind of fault.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DefectGroup {
-    /// The kind.
+    /// Kind of the fault.
     pub kind: &'static str,
     /// The samples, ascending.
     pub samples: Vec<u64>,

@@ -22,7 +22,7 @@ const RECORD_LEN: usize = 7;
 pub struct JudgedImage {
     /// The image in the annotations.
     pub id: u64,
-    /// Height in pixels, as the annotations have it.
+    /// Height in pixels, as in the annotations.
     pub height: u64,
     /// Width in pixels.
     pub width: u64,
@@ -62,7 +62,7 @@ pub struct DetectionJudge {
 }
 
 impl DetectionJudge {
-    /// A judge of the images of a data set, in the order of its samples.
+    /// Creates a judge of the images of a data set, in the order of its samples.
     #[must_use]
     pub fn new(
         images: Vec<JudgedImage>,
@@ -74,7 +74,7 @@ impl DetectionJudge {
         Self { images, annotations, categories, class_names, detections: Vec::new(), answered: Vec::new() }
     }
 
-    /// All twelve figures.
+    /// Returns all twelve figures.
     ///
     /// # Errors
     /// [`ScoreError::NotFinite`] or [`ScoreError::DuplicateAnnotation`] for annotations.
@@ -138,7 +138,7 @@ impl Judge for DetectionJudge {
         Ok(())
     }
 
-    /// The value is the mAP in `[0, 1]`.
+    /// Returns the mAP in `[0, 1]` as the value.
     fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         let figures = self.figures()?;
         let value = figures.precision.ok_or(ScoreError::Empty { what: "annotations of answered images" })?;

@@ -36,8 +36,8 @@ pub struct QuestionJudge {
 }
 
 impl QuestionJudge {
-    /// A judge of the rows of questions with these right answers, at least one to each. Of the form of responses the
-    /// type counts, and whether they are transposed.
+    /// Creates a judge of the rows of questions with these right answers, at least one to each. Of the form of
+    /// responses the type counts, and whether they are transposed.
     ///
     /// # Errors
     /// [`ScoreError::Lengths`] if there are not as many lists of answers as questions.
@@ -56,7 +56,7 @@ impl QuestionJudge {
         Ok(Self { features, right, form, answers, missing_counts, waiting: HashMap::new() })
     }
 
-    /// The logits of a response, if it is whole.
+    /// Returns the logits of a response, if it is whole.
     fn logits(&self, response: &[u8], defects: &mut Defects) -> Option<Logits> {
         let element_type = self.form.element_type;
         let logits = elements(response, element_type, 2, defects);
@@ -83,7 +83,7 @@ impl QuestionJudge {
         if defects.is_empty() { Logits::from_pairs(&values).ok() } else { None }
     }
 
-    /// The answer to a question from the rows that are there; none without any.
+    /// Returns the answer to a question from the available rows; `None` without any.
     fn answer(&self, question: usize) -> Option<String> {
         if self.features.rows_of(question).all(|row| !self.waiting.contains_key(&row)) {
             return None;
@@ -112,7 +112,7 @@ impl Judge for QuestionJudge {
         Ok(())
     }
 
-    /// The value is the F1 in percent.
+    /// Returns the F1 in percent as the value.
     fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         let mut scores = AnswerScores::default();
         // In the order of the data set: a sum depends on it in its last digits.

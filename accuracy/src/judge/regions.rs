@@ -47,7 +47,7 @@ pub struct RegionJudge<'a> {
 }
 
 impl<'a> RegionJudge<'a> {
-    /// A judge of this number of cases, whose responses are scores of this type over the padded extents.
+    /// Creates a judge of this number of cases, whose responses are scores of this type over the padded extents.
     #[must_use]
     pub fn new(
         padded: [usize; 3],
@@ -83,7 +83,7 @@ impl<'a> RegionJudge<'a> {
         })
     }
 
-    /// The class of each voxel of a case.
+    /// Returns the class of each voxel of a case.
     fn classes(&self, scores: &[u8], size: [usize; 3], not_finite: &mut Faulty) -> Vec<u8> {
         let size_bytes = self.element_type.unit_bytes();
         let [_, rows, columns] = self.padded;
@@ -112,7 +112,7 @@ impl<'a> RegionJudge<'a> {
     }
 }
 
-/// A number by which numbers in f16 are in order; `None` for a NaN. Both zeros have the same.
+/// Returns a number by which numbers in f16 are in order; `None` for a NaN. Both zeros have the same.
 fn order_of_f16(bits: u16) -> Option<i32> {
     let magnitude = i32::from(bits & 0x7fff);
     (magnitude <= 0x7c00).then_some(if bits & 0x8000 == 0 { magnitude } else { -magnitude })
@@ -153,7 +153,7 @@ impl Judge for RegionJudge<'_> {
         Ok(())
     }
 
-    /// The value is the mean Dice of the regions, in `[0, 1]`.
+    /// Returns the mean Dice of the regions, in `[0, 1]`, as the value.
     fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         let mean = BratsDice::mean(&self.cases)?;
         let value = mean.composite().ok_or(ScoreError::Empty { what: "voxels of a region in any case" })?;

@@ -13,13 +13,13 @@ use crate::{
 
 /// Compares responses with right answers.
 pub(crate) trait Comparison: Sized {
-    /// Number of samples whose answer is known, the first ones.
+    /// Returns the number of samples whose answer is known, the first ones.
     fn answer_count(&self) -> usize;
 
-    /// Returns whether the first response to such a sample is right, and lists what is wrong with it, but for its size.
+    /// Returns whether the first response to such a sample is right, and lists its faults, except for its size.
     fn is_right(&mut self, sample: usize, response: &[u8], defects: &mut Defects) -> bool;
 
-    /// Adds what else the responses have shown to the judgement, which has the share.
+    /// Adds the other findings about the responses to the judgement, which has the share.
     fn complete(self, _share: Share, _judgement: &mut Judgement) {}
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct ShareJudge<C> {
 }
 
 impl<C: Comparison> ShareJudge<C> {
-    /// A judge of a data set with so many samples. A response that does not have the form is a defect.
+    /// Creates a judge of a data set with this many samples. A response that does not have the form is a defect.
     pub(crate) fn new(form: ResponseForm, sample_count: usize, comparison: C) -> Self {
         Self { form, sample_count, comparison, correct_count: 0 }
     }
@@ -54,7 +54,7 @@ impl<C: Comparison> Judge for ShareJudge<C> {
         Ok(())
     }
 
-    /// The value is 0 without answers.
+    /// Returns the share as the value, 0 without answers.
     fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         let Self { comparison, correct_count, .. } = *self;
         let judged_count = comparison.answer_count() as u64;

@@ -21,7 +21,7 @@ pub struct TextJudge {
 }
 
 impl TextJudge {
-    /// A judge of the translations of sentences with these references, whose words may be divided by `@@ `.
+    /// Creates a judge of the translations of sentences with these references, whose words may be divided by `@@ `.
     #[must_use]
     pub fn new(references: Vec<String>) -> Self {
         Self { references, bleu: TokenBleu::default() }
@@ -46,7 +46,7 @@ impl Judge for TextJudge {
         Ok(())
     }
 
-    /// The value is the BLEU in percent.
+    /// Returns the BLEU in percent as the value.
     fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         let bleu = self.bleu.score()?;
         let details = [("brevity_penalty", bleu.brevity_penalty)].into();

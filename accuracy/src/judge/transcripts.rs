@@ -25,8 +25,8 @@ pub struct TranscriptJudge {
 }
 
 impl TranscriptJudge {
-    /// A judge of samples with these transcripts, which [`clean`](proctor_scores::speech::clean) has spelled. Responses
-    /// are indices of this type.
+    /// Creates a judge of samples with these transcripts, which [`clean`](proctor_scores::speech::clean) has spelled.
+    /// Responses are indices of this type.
     #[must_use]
     pub fn new(transcripts: Vec<String>, element_type: ElementType) -> Self {
         Self { transcripts, element_type, errors: WordErrors::default() }
@@ -58,7 +58,7 @@ impl Judge for TranscriptJudge {
         Ok(())
     }
 
-    /// The value is the share of correct words in percent: a hundred less the word error rate.
+    /// Returns the share of correct words in percent as the value: a hundred minus the word error rate.
     fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         if self.errors.word_count == 0 {
             return Err(ScoreError::Empty { what: "words in the transcripts of answered samples" });

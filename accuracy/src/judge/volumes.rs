@@ -28,13 +28,13 @@ pub struct VolumeJudge<'a> {
 }
 
 impl<'a> VolumeJudge<'a> {
-    /// A judge of `sample_count` cases, whose responses are classes of this type.
+    /// Creates a judge of `sample_count` cases, whose responses are classes of this type.
     #[must_use]
     pub fn new(sample_count: usize, element_type: ElementType, read: ReadVolume<'a>) -> Self {
         Self { sample_count, element_type, read, cases: Vec::new() }
     }
 
-    /// The class of each voxel of a response, which for u8 are its bytes; `None` with a defect.
+    /// Returns the class of each voxel of a response, which for u8 are its bytes; `None` with a defect.
     fn classes<'r>(&self, response: &'r [u8], defects: &mut Defects) -> Option<Cow<'r, [u8]>> {
         if self.element_type == ElementType::U8 {
             return Some(Cow::Borrowed(response));
@@ -81,7 +81,7 @@ impl Judge for VolumeJudge<'_> {
         Ok(())
     }
 
-    /// The value is the mean Dice of both classes, in `[0, 1]`.
+    /// Returns the mean Dice of both classes, in `[0, 1]`, as the value.
     fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         let mean = KitsDice::mean(&self.cases)?;
         let details = [("kidney", mean.kidney), ("tumor", mean.tumor)].into();

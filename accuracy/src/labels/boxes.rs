@@ -67,7 +67,7 @@ struct ListedCategory {
     id: u64,
 }
 
-/// The list of a data set, with its path.
+/// Returns the list of a data set, with its path.
 fn list(dataset: &str, folder: &Path) -> Result<(PathBuf, List, ClassNames), AccuracyError> {
     let known = LISTS.iter().find(|(name, ..)| *name == dataset);
     let (_, list, class_names) =

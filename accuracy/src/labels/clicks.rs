@@ -32,7 +32,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 pub(crate) struct Clicks {
     /// Rows of each sample.
     pub(crate) row_counts: Vec<usize>,
-    /// Labels of all rows of the samples, one after the other.
+    /// Labels of all rows of the samples, one after another.
     pub(crate) labels: Vec<u8>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Clicks, 
     Ok(Clicks { row_counts, labels })
 }
 
-/// The rows that a name says.
+/// Returns the rows that a name says.
 fn rows_of(name: &str) -> Result<Range<usize>, AccuracyError> {
     let rows = name.split_once("..").and_then(|(start, end)| Some(start.parse().ok()?..end.parse().ok()?));
     let rows = rows.filter(|rows: &Range<usize>| rows.start <= rows.end);
@@ -72,7 +72,7 @@ fn rows_of(name: &str) -> Result<Range<usize>, AccuracyError> {
     })
 }
 
-/// The end of the names of the set that the samples are made of: the first whose dense features are there.
+/// Returns the suffix of the files of the set with the samples: the first whose dense features exist.
 fn suffix_of(folder: &Path) -> &'static str {
     SUFFIXES.into_iter().find(|suffix| dense_features(folder, suffix).is_file()).unwrap_or_default()
 }
@@ -81,7 +81,8 @@ fn dense_features(folder: &Path, suffix: &str) -> PathBuf {
     folder.join(format!("day_23_dense{suffix}.npy"))
 }
 
-/// Number of rows of the dense features, according to their header. Opening the samples checks the file itself.
+/// Returns the number of rows of the dense features, according to their header. Opening the samples checks the file
+/// itself.
 fn rows_of_features(folder: &Path, suffix: &str) -> Option<u64> {
     let mut head = Vec::new();
     let file = open_regular(&dense_features(folder, suffix)).ok()?;
@@ -117,7 +118,8 @@ fn labels_of_day(path: &Path, row_count: usize) -> Result<Vec<u8>, DatasetError>
     Ok(labels)
 }
 
-/// The labels of the first `row_count` rows. The array fills its file, and has as many rows as the dense features.
+/// Returns the labels of the first `row_count` rows. The array fills its file, and has as many rows as the dense
+/// features.
 fn labels_of_array(
     path: &Path,
     row_count: usize,

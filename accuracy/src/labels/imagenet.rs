@@ -1,4 +1,4 @@
-//! The labels of ImageNet's validation images, which stand in the list of the images.
+//! The labels of ImageNet's validation images, which are in the list of the images.
 
 use std::{
     collections::HashMap,
@@ -47,7 +47,7 @@ fn text(folder: &Path) -> Result<(PathBuf, String), DatasetError> {
     Ok((path, text))
 }
 
-/// The path and the class of each image.
+/// Returns the path and the class of each image.
 fn parse<'a>(path: &Path, text: &'a str) -> Result<Vec<(&'a str, u64)>, DatasetError> {
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     lines

@@ -1,4 +1,4 @@
-//! Transcripts of LibriSpeech, which stand in the list of its recordings.
+//! Transcripts of LibriSpeech, which are in the list of its recordings.
 
 use std::{
     collections::HashMap,
@@ -44,7 +44,7 @@ fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), AccuracyError> {
     Ok((path, names))
 }
 
-/// The list with its recordings.
+/// Returns the list with its recordings.
 fn entries(folder: &Path) -> Result<(PathBuf, Vec<Entry>), DatasetError> {
     let path = folder.join(MANIFEST);
     match serde_json::from_str(&read_text(&path)?) {

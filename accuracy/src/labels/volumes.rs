@@ -14,7 +14,7 @@ use crate::{error::AccuracyError, judge::regions::RightRegions};
 /// Extents of the volumes that responses are scores of.
 pub(crate) const BRATS_PADDED: [usize; 3] = brats::ROOM;
 
-/// Checks that the labels of samples are there, which are read when they are judged.
+/// Checks that the labels of samples exist; judging reads them.
 ///
 /// # Errors
 /// [`DatasetError::Read`] with the first file that is not.
@@ -25,7 +25,7 @@ pub(crate) fn check(label_files: impl IntoIterator<Item = PathBuf>) -> Result<()
     })
 }
 
-/// The labels of a case of KiTS19, in its folder.
+/// Returns the labels of a case of KiTS19, in its folder.
 pub(crate) fn kits_label_file(case: &Path) -> PathBuf {
     case.join("segmentation.nii.gz")
 }
@@ -42,13 +42,14 @@ pub(crate) fn kits(case: &Path) -> Result<Vec<u8>, AccuracyError> {
     Ok(labels.into_values())
 }
 
-/// The file of a part of a case of BraTS 2019, which is named by its group and its folder: a modality, or its labels.
+/// Returns the file of a part of a case of BraTS 2019, which is named by its group and its folder: a modality, or its
+/// labels.
 fn brats_file(folder: &Path, name: &str, part: &str) -> PathBuf {
     let (group, case) = name.split_once("__").unwrap_or(("", name));
     folder.join(group).join(case).join(format!("{case}_{part}.nii.gz"))
 }
 
-/// The labels of a case of BraTS 2019.
+/// Returns the labels of a case of BraTS 2019.
 pub(crate) fn brats_label_file(folder: &Path, name: &str) -> PathBuf {
     brats_file(folder, name, "seg")
 }

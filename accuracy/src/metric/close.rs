@@ -39,16 +39,15 @@ fn judge(request: &JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyError> {
     Ok(Box::new(ShareJudge::new(request.form, sample_count, Close::new(answers, tolerance))))
 }
 
-/// Compares each value of a sample with the right one, from which it may be as far as the tolerance. A NaN is near
-/// nothing.
+/// Compares each value of a sample with the right one, within a tolerance. A NaN is never within it.
 struct Close {
     answers: Vec<Vec<f64>>,
     tolerance: f64,
     /// The largest of all differences that are finite.
     largest: f64,
-    /// Their sum over each sample. These are added in the order of the data set, on which the last digits depend.
+    /// Sum over each sample. These are added in the order of the data set, on which the last digits depend.
     sums: Vec<f64>,
-    /// Their number.
+    /// Number of the differences.
     count: u64,
 }
 

@@ -1,4 +1,4 @@
-//! `f1`: F1 of answers to questions in percent, as SQuAD v1.1 has it.
+//! `f1`: F1 of answers to questions in percent, as in SQuAD v1.1.
 
 use proctor_vocabulary::{ElementType, TensorSpec};
 
@@ -10,7 +10,7 @@ use crate::{
     response::ResponseForm,
 };
 
-/// The default is f32; the reference's script also reads the other types.
+/// Types of responses: f32 by default; the reference's script also reads the others.
 const TYPES: &[ElementType] = &[
     ElementType::F32,
     ElementType::F16,

@@ -1,4 +1,4 @@
-//! `map`: mean average precision of boxes, in `[0, 1]`, as COCO has it.
+//! `map`: mean average precision of boxes, in `[0, 1]`, as in COCO.
 
 use proctor_vocabulary::ElementType;
 

@@ -36,7 +36,7 @@ fn judge(request: &JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyError> {
     Ok(Box::new(ShareJudge::new(request.form, sample_count, Tokens::new(answers))))
 }
 
-/// Compares the tokens of each sample with the right ones, all of them and no more.
+/// Compares the tokens of each sample with the right ones: all must be there, and no others.
 struct Tokens {
     answers: Vec<Vec<i32>>,
     /// Edit distance of all judged samples, where a missing answer counts as one without tokens.

@@ -92,7 +92,7 @@ impl Comparison for Top1 {
     }
 }
 
-/// The class that a response names, whether there is one such or not: the position of the largest logit, or the class
+/// Returns the class that a response names, whether it exists or not: the position of the largest logit, or the class
 /// itself, which the reference's programs give as a single f32. `None` if the size is wrong, or without logits.
 fn class(form: ResponseForm, data: &[u8]) -> Result<Option<i64>, ResponseDefect> {
     if !form.fits(data.len()) {
@@ -104,7 +104,7 @@ fn class(form: ResponseForm, data: &[u8]) -> Result<Option<i64>, ResponseDefect>
     }
 }
 
-/// The class that a number is, without its fraction, as the reference takes it.
+/// Returns the class that a number means, without its fraction, as the reference does.
 fn single(element_type: ElementType, data: &[u8]) -> Result<i64, ResponseDefect> {
     if let Some(class) = whole(element_type, data) {
         return Ok(class);
@@ -128,7 +128,7 @@ fn doubt(form: ResponseForm, data: &[u8], class: i64, class_count: u64) -> Optio
     has_fraction.then_some(ResponseDefect::NotWhole { position: 0, count: 1 })
 }
 
-/// Position of the largest number, the first of equals; none without numbers. A NaN among them is a fault.
+/// Returns the position of the largest number, the first of equals; none without numbers. A NaN among them is a fault.
 fn largest(data: &[u8]) -> Result<Option<i64>, ResponseDefect> {
     let numbers = || data.as_chunks().0.iter().copied().map(f32::from_le_bytes);
     if let Some(position) = numbers().position(f32::is_nan) {

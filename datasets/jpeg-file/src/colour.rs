@@ -9,7 +9,7 @@ pub(crate) enum ColourSpace {
     Grey,
     /// Red, green and blue.
     Rgb,
-    /// Brightness and two differences of colour, as JFIF has them.
+    /// Brightness and two differences of colour, as in JFIF.
     YCbCr,
     /// Inks: cyan, magenta, yellow, black.
     Cmyk,
@@ -18,8 +18,8 @@ pub(crate) enum ColourSpace {
 }
 
 impl ColourSpace {
-    /// The meaning as libjpeg takes it, by the segments of JFIF and of Adobe, whose transform is `adobe`, and by the
-    /// names of the components.
+    /// Returns the meaning as libjpeg takes it, by the segments of JFIF and of Adobe, whose transform is `adobe`, and
+    /// by the names of the components.
     pub(crate) fn of(frame: &Frame, is_jfif: bool, adobe: Option<u8>) -> Self {
         let ids: Vec<u8> = frame.components.iter().map(|component| component.id).collect();
         match (ids.len(), adobe) {
@@ -50,7 +50,7 @@ fn rgb(y: u8, cb: u8, cr: u8) -> [u8; 3] {
     [red.clamp(0, 255) as u8, green.clamp(0, 255) as u8, blue.clamp(0, 255) as u8]
 }
 
-/// The colour of inks on white paper, as OpenCV computes it: Adobe stores them inverted.
+/// Returns the colour of inks on white paper, as OpenCV computes it: Adobe stores them inverted.
 #[inline(always)]
 fn of_inks([cyan, magenta, yellow]: [u8; 3], black: u8) -> [u8; 4] {
     let black = i32::from(black);
@@ -59,7 +59,7 @@ fn of_inks([cyan, magenta, yellow]: [u8; 3], black: u8) -> [u8; 4] {
     [red, green, blue, 0]
 }
 
-/// Writes the pixels of a row, of whose components `rows` has the samples.
+/// Writes the pixels of a row from the samples of its components in `rows`.
 #[inline(always)]
 pub(crate) fn write_row(space: ColourSpace, rows: &[&[u8]], pixels: &mut [[u8; 4]]) {
     match (space, rows) {

@@ -1,4 +1,4 @@
-//! From a file to pixels.
+//! Turns a file into pixels.
 
 use pulp::{Arch, WithSimd};
 
@@ -20,12 +20,12 @@ use crate::{
 /// blocks, however few bytes it has.
 pub const SCANS_MAX: usize = 100;
 
-/// Decodes the pixels of a part of a picture as it is stored, before any turn.
+/// Decodes the pixels of a part of a picture as stored, before any turn.
 ///
 /// The bytes must be a whole file: [`Header::read`](crate::Header::read) reports a missing end.
 ///
 /// # Errors
-/// The file is no JPEG file, is cut or damaged, of a kind that is not read, or has too many pixels.
+/// If the file is no JPEG file, is cut or damaged, of a kind that is not read, or has too many pixels.
 ///
 /// # Panics
 /// If the part is empty or reaches beyond the picture: a mistake of the caller.

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// Why a file cannot be read as a picture.
+/// Reason why a file cannot be read as a picture.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum JpegError {
     #[error("it is {0} and no JPEG file, whatever its name says; convert it, or restore the published file")]
     Another(FileKind),
-    /// It is a file that a failed download, a checkout or a packer leaves; the text says which.
+    /// The file is left over from a failed download, a checkout or a packer; the text says which.
     #[error("it is no JPEG file: {0}")]
     Misfetched(&'static str),
     #[error("it is cut: it ends after {size_bytes} bytes, {within}; restore the published file")]
@@ -41,7 +41,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// The kind of a file that is no JPEG file.
+    /// Returns the kind of a file that is no JPEG file.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         match bytes {
             [] => Self::Empty,
@@ -143,11 +143,11 @@ pub enum Unsupported {
     Hierarchical,
     /// Samples of this many bits.
     Precision(u8),
-    /// This many components.
+    /// The picture has this many components.
     Components(u8),
     /// The height follows the pixels.
     HeightAfterPixels,
-    /// Components whose numbers of samples are no multiples of each other.
+    /// Components whose numbers of samples are not multiples of each other.
     FractionalSampling,
     /// More scans than this.
     Scans(usize),

@@ -11,9 +11,9 @@ pub const PIXELS_MAX: u64 = 1 << 26;
 /// How the pixels are coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coding {
-    /// From the first row to the last, in one go for each component or for all.
+    /// Rows come from the first to the last, in one go for each component or for all.
     Sequential,
-    /// From coarse to fine, in several scans of the picture.
+    /// Detail comes from coarse to fine, in several scans of the picture.
     Progressive,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Frame {
 /// A component of the colour, such as the brightness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Component {
-    /// Its name in the file.
+    /// Name in the file.
     pub(crate) id: u8,
     /// Number of its blocks side by side in a coding unit, 1 to 4.
     pub(crate) across: u32,
@@ -43,18 +43,18 @@ pub(crate) struct Component {
 }
 
 impl Frame {
-    /// Whether a marker begins a frame of any kind.
+    /// Returns whether a marker begins a frame of any kind.
     pub(crate) fn is_begun_by(found: u8) -> bool {
         (0xc0..=0xcf).contains(&found) && !matches!(found, marker::HUFFMAN | marker::ARITHMETIC | 0xc8)
     }
 
-    /// The largest sampling factors, across and down; components with them have a sample for each pixel.
+    /// Returns the largest sampling factors, across and down; components with them have a sample for each pixel.
     pub(crate) fn sampling(&self) -> (u32, u32) {
         let most = |factor: fn(&Component) -> u32| self.components.iter().map(factor).max().unwrap_or(1);
         (most(|component| component.across), most(|component| component.down))
     }
 
-    /// Units of coding of the picture, across and down.
+    /// Returns the units of coding of the picture, across and down.
     pub(crate) fn units(&self) -> (usize, usize) {
         let (across, down) = self.sampling();
         (self.width.div_ceil(8 * across) as usize, self.height.div_ceil(8 * down) as usize)
@@ -75,14 +75,14 @@ impl Frame {
         Ok(())
     }
 
-    /// Whether the greatest sampling factors are multiples of all others.
+    /// Returns whether the greatest sampling factors are multiples of all others.
     pub(crate) fn has_whole_sampling(&self) -> bool {
         let (across, down) = self.sampling();
         let is_whole = |it: &Component| across.is_multiple_of(it.across) && down.is_multiple_of(it.down);
         self.components.iter().all(is_whole)
     }
 
-    /// Minimum number of blocks of the components; each takes at least one bit.
+    /// Returns the minimum number of blocks of the components; each takes at least one bit.
     fn block_count(&self) -> u64 {
         let (across, down) = self.sampling();
         let blocks =
@@ -96,7 +96,7 @@ impl Frame {
     /// Reads the segment of a frame.
     ///
     /// # Errors
-    /// The frame contradicts itself, or is of a kind that is not read.
+    /// If the frame contradicts itself, or is of a kind that is not read.
     pub(crate) fn read(segment: &Segment<'_>) -> Result<Self, JpegError> {
         let unsupported = |what| Err(JpegError::Unsupported(what));
         let coding = match segment.marker {

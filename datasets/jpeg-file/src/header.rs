@@ -23,12 +23,12 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads what comes before the pixels, and looks for the mark of the end behind them. The pixels themselves may
-    /// still be damaged.
+    /// Reads the part before the pixels, and checks for the end mark behind them. The pixels themselves may still be
+    /// damaged.
     ///
     /// # Errors
-    /// The file is no JPEG file, is cut or damaged in front of the pixels, of a kind that is not read, or says that it
-    /// has more pixels than are read or than its bytes can hold.
+    /// If the file is no JPEG file, is cut or damaged in front of the pixels, of a kind that is not read, or says that
+    /// it has more pixels than are read or than its bytes can hold.
     pub fn read(bytes: &[u8]) -> Result<Self, JpegError> {
         let mut segments = Segments::of(bytes)?;
         let (mut frame, mut orientation) = (None, None);
@@ -64,7 +64,7 @@ impl Header {
         })
     }
 
-    /// Columns and rows of the upright picture.
+    /// Returns the columns and rows of the upright picture.
     #[must_use]
     pub fn upright_size(&self) -> (u32, u32) {
         if self.orientation.swaps_sides() { (self.height, self.width) } else { (self.width, self.height) }

@@ -1,9 +1,9 @@
-//! How a picture is to be turned, which EXIF says.
+//! Orientation of a picture, from EXIF.
 
 /// The turn that makes the picture upright. Numbers are as in EXIF 2.32, tag 0x0112.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Orientation {
-    /// 1: as it is.
+    /// 1: unchanged.
     #[default]
     Upright,
     /// 2: left and right are exchanged.
@@ -12,7 +12,7 @@ pub enum Orientation {
     UpsideDown,
     /// 4: top and bottom are exchanged.
     Flipped,
-    /// 5: rows are columns.
+    /// 5: rows and columns are exchanged.
     Transposed,
     /// 6: to be turned by 90 degrees clockwise.
     TurnRight,
@@ -23,7 +23,7 @@ pub enum Orientation {
 }
 
 impl Orientation {
-    /// Whether columns become rows.
+    /// Returns whether columns become rows.
     #[must_use]
     pub fn swaps_sides(self) -> bool {
         matches!(self, Self::Transposed | Self::TurnRight | Self::Transversed | Self::TurnLeft)
@@ -43,8 +43,8 @@ impl Orientation {
         })
     }
 
-    /// The orientation in the payload of a segment of EXIF: `Exif`, two zeros, and a TIFF file. Damaged data say
-    /// nothing, as for every reader of pictures.
+    /// Returns the orientation in the payload of a segment of EXIF: `Exif`, two zeros, and a TIFF file. Ignores damaged
+    /// data, as every reader of pictures does.
     pub(crate) fn of_exif(payload: &[u8]) -> Option<Self> {
         const TAG: u16 = 0x0112;
         const SHORT: u16 = 3;

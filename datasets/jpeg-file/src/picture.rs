@@ -5,13 +5,13 @@ use crate::orientation::Orientation;
 /// A rectangle of pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// Number of columns to the left of it.
+    /// Number of columns left of the rectangle.
     pub left: usize,
-    /// Number of rows above it.
+    /// Number of rows above the rectangle.
     pub top: usize,
-    /// Its columns.
+    /// Number of columns of the rectangle.
     pub width: usize,
-    /// Its rows.
+    /// Number of rows of the rectangle.
     pub height: usize,
 }
 
@@ -27,7 +27,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// The picture as it is to be shown.
+    /// Returns the picture in the right orientation.
     #[must_use]
     pub fn upright(self, orientation: Orientation) -> Self {
         let Self { width, height, pixels } = self;

@@ -30,7 +30,8 @@ pub(crate) struct Plane {
 }
 
 impl Plane {
-    /// The empty plane of a component of a frame. Of it the blocks are decoded that a part of the picture needs.
+    /// Returns the empty plane of a component of a frame. Of it the blocks are decoded that a part of the picture
+    /// needs.
     pub(crate) fn new(frame: &Frame, component: Component, part: Part) -> Self {
         let (units_across, units_down) = frame.units();
         let (most_across, most_down) = frame.sampling();
@@ -62,19 +63,19 @@ impl Plane {
         }
     }
 
-    /// Whether the samples of a block are wanted.
+    /// Returns whether the samples of a block are wanted.
     #[inline(always)]
     pub(crate) fn wants(&self, across: usize, down: usize) -> bool {
         let [(left, right), (top, bottom)] = self.wanted;
         (left..right).contains(&across) && (top..bottom).contains(&down)
     }
 
-    /// The row of blocks behind the last one that is wanted.
+    /// Returns the row of blocks behind the last one that is wanted.
     pub(crate) fn wanted_end(&self) -> usize {
         self.wanted[1].1
     }
 
-    /// A row of samples.
+    /// Returns a row of samples.
     pub(crate) fn row(&self, row: usize) -> &[u8] {
         &self.samples[row * 8 * self.blocks_across..][..self.width]
     }

@@ -39,7 +39,7 @@ pub(crate) mod marker {
     pub(crate) const ADOBE: u8 = 0xee;
 }
 
-/// A marker with what belongs to it.
+/// A marker with its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Segment<'a> {
     /// Second byte of the marker.
@@ -56,7 +56,7 @@ impl Segment<'_> {
     }
 }
 
-/// Reads segments one after the other.
+/// Reads segments one after another.
 #[derive(Debug, Clone)]
 pub(crate) struct Segments<'a> {
     bytes: &'a [u8],
@@ -76,12 +76,12 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// The file.
+    /// Returns the file.
     pub(crate) fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Place in the file: behind the last segment.
+    /// Returns the place in the file: behind the last segment.
     pub(crate) fn position(&self) -> usize {
         self.position
     }
@@ -91,7 +91,7 @@ impl<'a> Segments<'a> {
         self.position = position;
     }
 
-    /// The next segment. Bytes in front of its marker are passed over, as every reader of JPEG files does.
+    /// Returns the next segment. Skips bytes in front of its marker, as every reader of JPEG files does.
     ///
     /// # Errors
     /// [`JpegError::Cut`] within `part` if the file ends before it does.
@@ -127,7 +127,7 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// The number of a restart mark, 0 to 7.
+/// Returns the number of a restart mark, 0 to 7.
 pub(crate) fn restart_number(found: u8) -> Option<u8> {
     found.checked_sub(marker::RESTART).filter(|number| *number < 8)
 }

@@ -21,7 +21,7 @@ const KEPT_BITS: u32 = 2;
 /// Eight rows of eight numbers.
 type Square = [[i32; 8]; 8];
 
-/// One pass along the columns; the results are rounded to have `BITS` fewer.
+/// Returns one pass along the columns; the results are rounded to have `BITS` fewer.
 ///
 /// A single loop over the columns that takes the same steps for each, so the compiler can vectorise it.
 #[inline(always)]
@@ -97,7 +97,7 @@ pub(crate) fn inverse(block: &Block, samples: &mut [u8], stride: usize) {
     }
 }
 
-/// As [`inverse`] for a block that has its first coefficient alone.
+/// Works as [`inverse`] for a block that has its first coefficient alone.
 #[inline(always)]
 pub(crate) fn inverse_of_first(first: i16, samples: &mut [u8], stride: usize) {
     let value = (i32::from(first) * (1 << KEPT_BITS) + (1 << (KEPT_BITS + 2))) >> (KEPT_BITS + 3);

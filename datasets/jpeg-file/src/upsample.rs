@@ -1,15 +1,15 @@
 //! A sample for each pixel, where a component has fewer.
 //!
 //! Between two samples that are twice as far apart as the pixels, a pixel has 3/4 of the nearer and 1/4 of the farther
-//! one, along rows, columns or both; the edge goes on outside. Roundings are those of libjpeg: they alternate, so that
-//! on average nothing gets brighter.
+//! one, along rows, columns or both; the edge continues outside. Roundings are those of libjpeg: they alternate, so
+//! that on average nothing gets brighter.
 
 use crate::{picture::Part, plane::Plane};
 
 /// The way in which a component gets a sample for each pixel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Upsampling {
-    /// It has one.
+    /// The plane has a sample for each pixel.
     None,
     /// Weighted averages along rows.
     Across,
@@ -17,12 +17,12 @@ pub(crate) enum Upsampling {
     Down,
     /// Weighted averages along both.
     Both,
-    /// Each sample stands for this number of pixels across, and down.
+    /// Repeats each sample for this number of pixels across, and down.
     Repeat(usize, usize),
 }
 
 impl Upsampling {
-    /// The way for a plane by its sampling factors and the greatest ones; `None` if these are no multiples.
+    /// Returns the way for a plane by its sampling factors and the greatest ones; `None` if these are not multiples.
     pub(crate) fn of(plane: &Plane, most_across: u32, most_down: u32) -> Option<Self> {
         let (across, down) = (plane.component.across, plane.component.down);
         if !most_across.is_multiple_of(across) || !most_down.is_multiple_of(down) {
@@ -40,7 +40,7 @@ impl Upsampling {
     }
 }
 
-/// Rows that are made on the way, kept for the next row.
+/// Intermediate rows, kept for the next row.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scratch {
     /// Samples of a row, or sums of two, with one more on either side.
@@ -49,7 +49,7 @@ pub(crate) struct Scratch {
     row: Vec<u8>,
 }
 
-/// The samples for the pixels of a row within a part of the picture.
+/// Returns the samples for the pixels of a row within a part of the picture.
 #[inline(always)]
 pub(crate) fn row<'a>(
     plane: &'a Plane,
@@ -116,13 +116,13 @@ pub(crate) fn row<'a>(
     }
 }
 
-/// The places on either side of `first..=last` in a row: the edge goes on outside.
+/// Returns the places on either side of `first..=last` in a row: the edge continues outside.
 #[inline(always)]
 fn outside(first: usize, last: usize, length: usize) -> [usize; 2] {
     [first.saturating_sub(1), (last + 1).min(length - 1)]
 }
 
-/// Two samples for each value but the first and the last.
+/// Computes two samples for each value except the first and the last.
 #[inline(always)]
 fn between<const LEFT_BIAS: u16, const RIGHT_BIAS: u16, const BITS: u32>(sums: &[u16], out: &mut Vec<u8>) {
     let count = sums.len() - 2;

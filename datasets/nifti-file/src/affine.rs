@@ -1,4 +1,4 @@
-//! From voxels to millimetres.
+//! Turns voxels into millimetres.
 
 /// Rows of the matrix that takes `[i, j, k, 1]`, positions by the axes of the file, to millimetres; the last row of the
 /// usual four is always `0 0 0 1`.
@@ -45,7 +45,8 @@ impl Placement {
     }
 }
 
-/// The rotation of a unit quaternion whose first part is left out, since it is not negative and makes the length 1.
+/// Returns the rotation of a unit quaternion whose first part is left out, since it is not negative and makes the
+/// length 1.
 ///
 /// Source: the standard's `nifti1.h`, method 2.
 fn rotation([b, c, d]: [f64; 3]) -> [[f64; 3]; 3] {

@@ -6,7 +6,7 @@ use crate::error::NiftiError;
 
 const LENGTH_BYTES: usize = size_of::<u64>();
 
-/// The files one after the other, each behind its length.
+/// Returns the files one after another, each behind its length.
 #[must_use]
 pub fn join(files: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(files.iter().map(|file| LENGTH_BYTES + file.len()).sum());
@@ -17,7 +17,7 @@ pub fn join(files: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// The `N` files of a sample.
+/// Returns the `N` files of a sample.
 ///
 /// # Errors
 /// [`NiftiError::Bundle`] if these are not the bytes of `N` files.

@@ -46,7 +46,7 @@ impl DataType {
         found.ok_or_else(|| NiftiError::DataType { code, name: name_of_other(code) })
     }
 
-    /// The number for it in a header.
+    /// Returns the number for it in a header.
     #[must_use]
     pub fn code(self) -> i16 {
         match self {
@@ -63,7 +63,7 @@ impl DataType {
         }
     }
 
-    /// Size of a voxel in bytes.
+    /// Returns the size of a voxel in bytes.
     #[must_use]
     pub fn size_bytes(self) -> usize {
         match self {
@@ -75,7 +75,7 @@ impl DataType {
     }
 }
 
-/// The standard's name of a type that is not read here.
+/// Returns the standard's name of a type that is not read here.
 fn name_of_other(code: i16) -> &'static str {
     match code {
         0 => "unknown",

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why bytes are not a NIfTI-1 image that can be used. The caller knows the name of the file.
+/// Reason why bytes are not a NIfTI-1 image that can be used. The caller knows the name of the file.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum NiftiError {
@@ -16,7 +16,7 @@ pub enum NiftiError {
     Short { part: &'static str, expected: u64, got: u64 },
     #[error("it is not a NIfTI-1 file: it starts with {0:#010x} instead of the header's size, 348")]
     NotNifti(u32),
-    /// It is a file that a failed download or a checkout leaves; the text says which.
+    /// The file is left over from a failed download or a checkout; the text says which.
     #[error("it is not a NIfTI-1 file: {0}")]
     Misfetched(&'static str),
     #[error("it is a NIfTI-2 file, and only NIfTI-1 is read here; convert it")]
@@ -50,7 +50,7 @@ pub enum NiftiError {
     Voxel {
         /// Position by the axes of the file, from 0.
         at: [usize; 3],
-        /// Its value after scaling.
+        /// Value after scaling.
         value: f64,
         wanted: VoxelFault,
     },

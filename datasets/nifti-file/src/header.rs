@@ -1,4 +1,4 @@
-//! The 348 bytes in front.
+//! The header: the first 348 bytes.
 
 use crate::{
     affine::{Affine, Placement},
@@ -30,7 +30,7 @@ pub struct Header {
     shape: Vec<usize>,
     data_type: DataType,
     byte_order: ByteOrder,
-    /// `None` where the values are as they are stored.
+    /// `None` if the values need no scaling.
     scaling: Option<(f64, f64)>,
     data_offset: u64,
     placement: Placement,
@@ -69,13 +69,13 @@ impl Header {
         })
     }
 
-    /// Extents, the first axis first, which is the fastest in the file.
+    /// Returns the extents, the first axis first, which is the fastest in the file.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// The three extents of a volume. Further axes may have an extent of 1.
+    /// Returns the three extents of a volume. Further axes may have an extent of 1.
     ///
     /// # Errors
     /// [`NiftiError::Rank`].
@@ -86,7 +86,8 @@ impl Header {
         }
     }
 
-    /// Distances between voxels along the first three axes, in the file's unit, which is millimetres everywhere.
+    /// Returns the distances between voxels along the first three axes, in the file's unit, which is millimetres
+    /// everywhere.
     ///
     /// # Errors
     /// [`NiftiError::Spacing`] if one is not above 0.
@@ -98,36 +99,36 @@ impl Header {
         }
     }
 
-    /// Type of the voxels as they are stored.
+    /// Returns the type of the stored voxels.
     #[must_use]
     pub fn data_type(&self) -> DataType {
         self.data_type
     }
 
-    /// Order of the bytes of the file.
+    /// Returns the order of the bytes of the file.
     #[must_use]
     pub fn byte_order(&self) -> ByteOrder {
         self.byte_order
     }
 
-    /// Slope and intercept by which stored values become those that are meant; `None` where they are the same.
+    /// Returns the slope and intercept that turn stored values into real ones; `None` if they are the same.
     #[must_use]
     pub fn scaling(&self) -> Option<(f64, f64)> {
         self.scaling
     }
 
-    /// Where the volume lies.
+    /// Returns where the volume lies.
     #[must_use]
     pub fn affine(&self) -> Affine {
         self.placement.affine()
     }
 
-    /// Byte at which the voxels begin.
+    /// Returns the byte at which the voxels begin.
     pub(crate) fn data_offset(&self) -> u64 {
         self.data_offset
     }
 
-    /// Size of all voxels in bytes; `None` if no memory is that large.
+    /// Returns the size of all voxels in bytes; `None` if no memory is that large.
     pub(crate) fn data_bytes(&self) -> Option<usize> {
         let count = self.shape.iter().try_fold(1_usize, |count, extent| count.checked_mul(*extent))?;
         count.checked_mul(self.data_type.size_bytes())
@@ -161,9 +162,9 @@ fn shape(fields: &Fields<'_>) -> Result<Vec<usize>, NiftiError> {
     extents.collect::<Option<_>>().ok_or(NiftiError::Extents(dim))
 }
 
-/// A slope of 0, or one that is no number, means that values are as they are stored.
+/// Returns slope and intercept. A slope of 0, or one that is not a number, means that values are as stored.
 ///
-/// Source: the standard's `nifti1.h`; nibabel takes a slope that is no number for 0.
+/// Source: the standard's `nifti1.h`; nibabel takes a slope that is not a number for 0.
 fn scaling(slope: f32, intercept: f32) -> Result<Option<(f64, f64)>, NiftiError> {
     if slope == 0.0 || !slope.is_finite() {
         Ok(None)

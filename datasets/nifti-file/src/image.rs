@@ -21,7 +21,7 @@ impl Image {
     /// Reads the bytes of a `.nii` or a `.nii.gz`; their first bytes tell which of the two it is.
     ///
     /// # Errors
-    /// The fault of the file.
+    /// Returns the fault of the file.
     pub fn parse(bytes: &[u8]) -> Result<Self, NiftiError> {
         let (header, data) = read::header_and_data(bytes)?;
         Ok(Self { header, data })
@@ -30,18 +30,18 @@ impl Image {
     /// Reads the header alone, for which the beginning of a file is enough.
     ///
     /// # Errors
-    /// The fault of the header.
+    /// Returns the fault of the header.
     pub fn parse_header(bytes: &[u8]) -> Result<Header, NiftiError> {
         read::header(bytes)
     }
 
-    /// The header.
+    /// Returns the header.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The values, scaled as the header says in f64 and rounded to f32.
+    /// Returns the values, scaled as the header says in f64 and rounded to f32.
     ///
     /// # Errors
     /// [`NiftiError::Rank`]; [`NiftiError::Voxel`] if a value is not finite as f32.
@@ -51,7 +51,7 @@ impl Image {
         Ok(volume)
     }
 
-    /// The values as labels.
+    /// Returns the values as labels.
     ///
     /// # Errors
     /// [`NiftiError::Rank`]; [`NiftiError::Voxel`] if a value is not a whole number from 0 to 255.
@@ -101,7 +101,7 @@ impl Image {
         Err(NiftiError::Voxel { at, value: self.value(at)?, wanted })
     }
 
-    /// The value of one voxel.
+    /// Returns the value of one voxel.
     fn value(&self, [i, j, k]: [usize; 3]) -> Result<f64, NiftiError> {
         let [first, second, _] = self.header.volume_shape()?;
         let voxels = Voxels::new(&self.header);
@@ -117,11 +117,11 @@ const PART: usize = 1 << 14;
 /// Extent of the tiles in which axes are exchanged: their rows are two lines of the processor's cache for f32.
 const TILE: usize = 32;
 
-/// The bytes of a file and what becomes of them.
+/// The bytes of a file, and their conversion.
 struct Arrange<'a, C> {
     bytes: &'a [u8],
     voxels: Voxels,
-    /// By the axes of the file.
+    /// Extents by the axes of the file.
     shape: [usize; 3],
     convert: C,
 }

@@ -1,4 +1,4 @@
-//! From compressed bytes to the header and the bytes of the voxels.
+//! Turns compressed bytes into the header and the bytes of the voxels.
 
 use std::io::{self, Read};
 
@@ -14,7 +14,7 @@ use crate::{
 const GZIP_RATIO_MAX: u64 = 1032;
 /// The most bytes of voxels that are unpacked: 2048 slices of 512 x 512 in f64, more than the scan of a body has.
 const UNPACKED_BYTES_MAX: u64 = 1 << 32;
-/// Number of bytes reserved at once for each byte of the file: scans compress that well. The rest grows as it comes.
+/// Number of bytes reserved at once for each byte of the file: scans compress that well. The rest grows on demand.
 const UNPACKED_AT_ONCE: usize = 8;
 
 /// Reads the header alone.
@@ -57,8 +57,8 @@ pub(crate) fn header_and_data(bytes: &[u8]) -> Result<(Header, Vec<u8>), NiftiEr
     Ok((header, data))
 }
 
-/// The bytes that gzip packed: of all members of a file, one after the other. Zeros between and behind them are
-/// padding, as gzip takes them.
+/// The bytes that gzip packed: of all members of a file, one after another. Zeros between and behind them are padding,
+/// as gzip takes them.
 struct Unpacked<'a>(GzDecoder<&'a [u8]>);
 
 impl<'a> Unpacked<'a> {
@@ -85,7 +85,7 @@ impl Read for Unpacked<'_> {
     }
 }
 
-/// The bytes of the voxels, which must end within the `most` that a file of `got` bytes can hold.
+/// Returns the bytes of the voxels, which must end within the `most` that a file of `got` bytes can hold.
 fn data_end(header: &Header, most: u64, got: usize) -> Result<std::ops::Range<usize>, NiftiError> {
     let start = header.data_offset();
     let end = header.data_bytes().and_then(|size| start.checked_add(size as u64));

@@ -3,7 +3,7 @@
 /// Order in which the axes of a file become the axes of a [`Volume`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AxisOrder {
-    /// The file's first axis comes first and is the slowest, as nibabel has it.
+    /// The file's first axis comes first and is the slowest, as in nibabel.
     FirstSlowest,
     /// The file's first axis comes last and is the fastest, as in the file; SimpleITK uses this order.
     FirstFastest,
@@ -17,7 +17,7 @@ pub struct Volume<T> {
 }
 
 impl<T> Volume<T> {
-    /// A volume of these values.
+    /// Creates a volume of these values.
     ///
     /// # Panics
     /// If there are not as many values as the extents say.
@@ -28,19 +28,19 @@ impl<T> Volume<T> {
         Self { shape, values }
     }
 
-    /// Extents, the slowest axis first.
+    /// Returns the extents, the slowest axis first.
     #[must_use]
     pub fn shape(&self) -> [usize; 3] {
         self.shape
     }
 
-    /// All values.
+    /// Returns all values.
     #[must_use]
     pub fn values(&self) -> &[T] {
         &self.values
     }
 
-    /// All values, without the extents.
+    /// Returns all values, without the extents.
     #[must_use]
     pub fn into_values(self) -> Vec<T> {
         self.values

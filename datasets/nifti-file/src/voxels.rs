@@ -1,4 +1,4 @@
-//! From the bytes of voxels to their numbers.
+//! Turns the bytes of voxels into their numbers.
 //!
 //! Converts a few voxels at a time, in memory that stays in the processor's cache. So there is a single loop for each
 //! type, independent of the target type and of where the numbers go.

@@ -46,13 +46,13 @@ impl Element for f32 {
 /// A volume to be written, its first axis as the file's first.
 #[derive(Debug, Clone, Copy)]
 pub struct NewImage<'a, T> {
-    /// The values.
+    /// Values of the volume.
     pub volume: &'a Volume<T>,
     /// Distances between voxels.
     pub spacing_mm: [f32; 3],
 }
 
-/// The bytes of a `.nii.gz`.
+/// Returns the bytes of a `.nii.gz`.
 ///
 /// They are packed but not compressed: the same values give the same bytes everywhere, which no compressor promises.
 ///

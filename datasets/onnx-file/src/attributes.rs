@@ -16,10 +16,10 @@ const INTS: i32 = 7;
 const STRINGS: i32 = 8;
 
 impl<'a> Attributes<'a> {
-    /// The attributes of a node, which must all be among `known`: what is not known could change the result.
+    /// Returns the attributes of a node, which must all be among `known`: what is not known could change the result.
     ///
     /// # Errors
-    /// The first one that is not known, in words.
+    /// Returns the first one that is not known, in words.
     pub fn new(node: &'a NodeProto, known: &[&str]) -> Result<Self, String> {
         let name = |attribute: &'a AttributeProto| attribute.name.as_deref().unwrap_or("");
         match node.attribute.iter().map(name).find(|name| !known.contains(name)) {
@@ -39,13 +39,13 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Whether there is an attribute of this name.
+    /// Returns whether there is an attribute of this name.
     #[must_use]
     pub fn has(self, name: &str) -> bool {
         self.0.iter().any(|attribute| attribute.name.as_deref() == Some(name))
     }
 
-    /// An integer.
+    /// Returns an integer.
     ///
     /// # Errors
     /// If it has another type.
@@ -53,7 +53,7 @@ impl<'a> Attributes<'a> {
         Ok(self.get(name, INT)?.map_or(default, |attribute| attribute.i.unwrap_or(0)))
     }
 
-    /// A truth value.
+    /// Returns a truth value.
     ///
     /// # Errors
     /// If it has another type, or is not 0 or 1.
@@ -65,7 +65,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// A real number.
+    /// Returns a real number.
     ///
     /// # Errors
     /// If it has another type.
@@ -73,7 +73,7 @@ impl<'a> Attributes<'a> {
         Ok(self.get(name, FLOAT)?.map(|attribute| attribute.f.unwrap_or(0.0)))
     }
 
-    /// Real numbers.
+    /// Returns real numbers.
     ///
     /// # Errors
     /// If it has another type.
@@ -81,7 +81,7 @@ impl<'a> Attributes<'a> {
         Ok(self.get(name, FLOATS)?.map(|attribute| attribute.floats.as_slice()))
     }
 
-    /// Integers.
+    /// Returns integers.
     ///
     /// # Errors
     /// If it has another type.
@@ -89,7 +89,7 @@ impl<'a> Attributes<'a> {
         Ok(self.get(name, INTS)?.map(|attribute| attribute.ints.as_slice()))
     }
 
-    /// A text.
+    /// Returns a text.
     ///
     /// # Errors
     /// If it has another type.
@@ -98,7 +98,7 @@ impl<'a> Attributes<'a> {
         Ok(text.map(|text| String::from_utf8_lossy(text).into_owned()))
     }
 
-    /// Texts.
+    /// Returns texts.
     ///
     /// # Errors
     /// If it has another type.
@@ -107,7 +107,7 @@ impl<'a> Attributes<'a> {
         Ok(self.get(name, STRINGS)?.map(|attribute| attribute.strings.iter().map(text).collect()))
     }
 
-    /// A tensor.
+    /// Returns a tensor.
     ///
     /// # Errors
     /// If it has another type.

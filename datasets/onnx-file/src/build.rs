@@ -58,7 +58,7 @@ pub enum Attribute {
 }
 
 impl GraphBuilder {
-    /// An empty graph.
+    /// Creates an empty graph.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self { graph: GraphProto { name: Some(name.to_owned()), ..GraphProto::default() } }
@@ -157,7 +157,7 @@ impl GraphBuilder {
         outputs
     }
 
-    /// The file.
+    /// Returns the file.
     #[must_use]
     pub fn into_model(self) -> ModelProto {
         ModelProto {
@@ -171,7 +171,7 @@ impl GraphBuilder {
         }
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.into_model().encode_to_vec()
@@ -209,7 +209,7 @@ impl GraphBuilder {
 }
 
 impl Attribute {
-    /// The message, with the number of the kind in `AttributeProto.AttributeType`.
+    /// Returns the message, with the number of the kind in `AttributeProto.AttributeType`.
     fn proto(&self, name: &str) -> AttributeProto {
         let proto = AttributeProto { name: Some(name.to_owned()), ..AttributeProto::default() };
         match self {
@@ -248,20 +248,20 @@ impl From<&str> for Attribute {
 }
 
 impl Dim {
-    /// The extents of a batch of samples of a shape: a free dimension `batch`, and the shape.
+    /// Returns the extents of a batch of samples of a shape: a free dimension `batch`, and the shape.
     #[must_use]
     pub fn batch_of(shape: &[usize]) -> Vec<Self> {
         std::iter::once(Self::Free("batch".to_owned())).chain(Self::fixed(shape)).collect()
     }
 
-    /// The extents of a shape.
+    /// Returns the extents of a shape.
     #[must_use]
     pub fn fixed(shape: &[usize]) -> Vec<Self> {
         shape.iter().map(|extent| Self::Fixed(*extent)).collect()
     }
 }
 
-/// A constant without values.
+/// Returns a constant without values.
 fn tensor(name: &str, element_type: ElementType, shape: &[usize]) -> TensorProto {
     TensorProto {
         dims: shape.iter().map(|extent| *extent as i64).collect(),

@@ -3,14 +3,14 @@
 use half::{bf16, f16};
 use proctor_vocabulary::ElementType;
 
-/// Between two types of elements whose values correspond.
+/// Conversion between two types of elements whose values correspond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conversion {
     from: ElementType,
     to: ElementType,
 }
 
-/// Why values cannot be converted.
+/// Reason why values cannot be converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum ConvertError {
@@ -21,8 +21,8 @@ pub enum ConvertError {
 }
 
 impl Conversion {
-    /// The conversion between two types, if there is one: integers to a wider i32 or i64, i64 to i32 if each value
-    /// fits, and f32 to and from f16, bf16 and f64, rounded to nearest. No type is converted to itself.
+    /// Returns the conversion between two types, if there is one: integers to a wider i32 or i64, i64 to i32 if each
+    /// value fits, and f32 to and from f16, bf16 and f64, rounded to nearest. No type is converted to itself.
     #[must_use]
     pub fn between(from: ElementType, to: ElementType) -> Option<Self> {
         use ElementType::{Bf16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32};
@@ -32,13 +32,13 @@ impl Conversion {
         (integers || reals).then_some(Self { from, to })
     }
 
-    /// Type of the elements that are read.
+    /// Returns the type of the elements that are read.
     #[must_use]
     pub fn from(self) -> ElementType {
         self.from
     }
 
-    /// Type of the written elements.
+    /// Returns the type of the written elements.
     #[must_use]
     pub fn to(self) -> ElementType {
         self.to

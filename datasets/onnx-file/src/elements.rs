@@ -9,7 +9,7 @@ use proctor_vocabulary::ElementType;
 pub enum ValueType {
     /// A tensor of a type that crosses the plugin boundary.
     Tensor(ElementType),
-    /// Something else, by its name in ONNX: `string`, `complex64`, `sequence, map or optional`.
+    /// Another type, by its name in ONNX: `string`, `complex64`, `sequence, map or optional`.
     Other(&'static str),
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for ValueType {
     }
 }
 
-/// The type with this number in ONNX files.
+/// Returns the type with this number in ONNX files.
 #[must_use]
 pub fn value_type(data_type: i32) -> ValueType {
     match TENSORS.iter().find(|(number, _)| *number == data_type) {
@@ -69,7 +69,7 @@ pub fn value_type(data_type: i32) -> ValueType {
     }
 }
 
-/// The number of a type in ONNX files.
+/// Returns the number of a type in ONNX files.
 #[must_use]
 pub fn data_type(element: ElementType) -> i32 {
     TENSORS.iter().find(|(_, known)| *known == element).map_or(0, |(number, _)| *number)

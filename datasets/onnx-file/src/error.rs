@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Why an ONNX file cannot be used. Every message names the file.
+/// Reason why an ONNX file cannot be used. Every message names the file.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum OnnxFileError {

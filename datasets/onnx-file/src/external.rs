@@ -20,7 +20,7 @@ pub struct ExternalData {
     pub tensor: String,
     /// The file with the values.
     pub file: PathBuf,
-    /// Where they begin, in bytes.
+    /// Begin of the values, in bytes.
     pub offset_bytes: u64,
     /// Number of bytes.
     pub length_bytes: u64,
@@ -43,12 +43,12 @@ impl ExternalData {
     }
 }
 
-/// Whether the values of a constant are in another file.
+/// Returns whether the values of a constant are in another file.
 pub(crate) fn is_external(tensor: &TensorProto) -> bool {
     tensor.data_location == Some(EXTERNAL)
 }
 
-/// Finds the constants whose values are elsewhere, and checks that the files are there and long enough.
+/// Finds the constants with external values, and checks that their files exist and are long enough.
 pub(crate) fn check(path: &Path, tensors: &[TensorProto]) -> Result<Vec<ExternalData>, OnnxFileError> {
     let mut sizes: BTreeMap<PathBuf, u64> = BTreeMap::new();
     let mut found = Vec::new();
@@ -81,16 +81,16 @@ pub(crate) fn check(path: &Path, tensors: &[TensorProto]) -> Result<Vec<External
     Ok(found)
 }
 
-/// Opening says more than asking for the size: it fails where reading would.
+/// Opens the file, which says more than asking for its size: it fails where reading would.
 fn file_size(path: &Path) -> io::Result<u64> {
     let metadata = open_regular(path)?.metadata()?;
     if metadata.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(metadata.len()) }
 }
 
-/// Where the values of a constant are that are in another file.
+/// Returns where the values of a constant are that are in another file.
 ///
 /// # Errors
-/// The fault of the entry, in words.
+/// Returns the fault of the entry, in words.
 pub(crate) fn read(tensor: &TensorProto, folder: &Path) -> Result<ExternalData, String> {
     let value = |key: &str| {
         let entry = tensor.external_data.iter().find(|entry| entry.key.as_deref() == Some(key));

@@ -1,4 +1,4 @@
-//! Reads a file, and keeps what one has to know before it is run.
+//! Reads a file, and keeps the facts that are needed before it runs.
 
 use std::{
     collections::BTreeSet,
@@ -21,10 +21,10 @@ use crate::{
 /// A protobuf message cannot be larger.
 const FILE_BYTES_MAX: u64 = (1 << 31) - 1;
 
-/// A file that was read and checked: what it takes, gives and needs. The weights are not kept.
+/// A file that was read and checked: its inputs, outputs and needs. The weights are not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnnxFile {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
     /// Inputs and outputs.
     pub signature: Signature,
@@ -60,12 +60,12 @@ impl OnnxFile {
     /// Reads a file, and checks that it is a whole model and that the external data that it names exist.
     ///
     /// # Errors
-    /// An [`OnnxFileError`] that names the file and its unusable part.
+    /// Returns an [`OnnxFileError`] that names the file and its unusable part.
     pub fn open(path: &Path) -> Result<Self, OnnxFileError> {
         Self::open_model(path).map(|(file, _)| file)
     }
 
-    /// As [`open`](Self::open), with the messages of the file.
+    /// Works as [`open`](Self::open), with the messages of the file.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -79,8 +79,8 @@ impl OnnxFile {
         Self::model_from_bytes(path, &fs::read(path).map_err(read_error)?)
     }
 
-    /// As [`open`](Self::open), from the bytes of the file at `path`; external data are searched in the folder of the
-    /// file.
+    /// Works as [`open`](Self::open), from the bytes of the file at `path`; external data are searched in the folder of
+    /// the file.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -88,7 +88,7 @@ impl OnnxFile {
         Self::model_from_bytes(path, bytes).map(|(file, _)| file)
     }
 
-    /// As [`from_bytes`](Self::from_bytes), with the messages of the file.
+    /// Works as [`from_bytes`](Self::from_bytes), with the messages of the file.
     ///
     /// # Errors
     /// As [`open`](Self::open).

@@ -15,7 +15,7 @@ use crate::{
 pub struct Fit {
     /// The model's inputs, in its order, each with the tensor of a sample that it takes.
     pub inputs: Vec<Port>,
-    /// The sample's outputs, in its order, each with the output of the model that it comes from.
+    /// The sample's outputs, in its order, each with its source among the model's outputs.
     pub outputs: Vec<Port>,
     /// The batches that the model takes.
     pub batching: Batching,
@@ -30,7 +30,7 @@ pub struct Port {
     pub value: usize,
     /// The value itself, with the shape of one sample: without the dimension of the batch.
     pub spec: TensorSpec,
-    /// From the sample's type to the model's (inputs) or back (outputs); `None` if both are the same.
+    /// Conversion from the sample's type to the model's (inputs) or back (outputs); `None` if both are the same.
     pub conversion: Option<Conversion>,
 }
 
@@ -45,7 +45,7 @@ pub enum Batching {
     None,
 }
 
-/// Why a model does not fit a benchmark.
+/// Reason why a model does not fit a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum FitError {
@@ -66,7 +66,7 @@ pub enum FitError {
 }
 
 impl Fit {
-    /// Shape of a tensor of the model for `samples` samples, at most the number of [`Batching::Fixed`].
+    /// Returns the shape of a tensor of the model for `samples` samples, at most the number of [`Batching::Fixed`].
     #[must_use]
     pub fn shape(&self, port: &Port, batch_size: usize) -> Vec<usize> {
         let batch = match self.batching {
@@ -77,8 +77,9 @@ impl Fit {
         batch.into_iter().chain(port.spec.shape.iter().copied()).collect()
     }
 
-    /// Batch sizes, descending, for an engine that wants to know shapes beforehand: the powers of two and the largest.
-    /// Any other batch is put together out of them, 7 samples as 4, 2 and 1, for which each is needed once at most.
+    /// Returns the batch sizes, descending, for an engine that wants to know shapes beforehand: the powers of two and
+    /// the largest. Any other batch is assembled out of them, 7 samples as 4, 2 and 1, for which each is needed once at
+    /// most.
     #[must_use]
     pub fn plan_sizes(&self, batch_size_max: usize) -> Vec<usize> {
         let largest = match self.batching {
@@ -94,7 +95,7 @@ impl Fit {
 }
 
 /// Divides a batch among plans, which are in the order of [`Fit::plan_sizes`]: each gets the range of its samples,
-/// empty if it is not needed. A plan by itself takes what there is.
+/// empty if it is not needed. A single plan takes everything.
 ///
 /// # Errors
 /// If there are more samples than the plans take, each once.
@@ -122,7 +123,7 @@ pub struct TooManySamples {
 }
 
 impl Port {
-    /// Whether the bytes of a sample can be passed to the model unchanged.
+    /// Returns whether the bytes of a sample can be passed to the model unchanged.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         // A bool of a model is 0 or 1; a data set may have other bytes for true.
@@ -160,7 +161,7 @@ impl Port {
 /// side.
 ///
 /// # Errors
-/// A [`FitError`] that says what the model has, what the benchmark has, and where they differ.
+/// Returns a [`FitError`] that says what the model has, what the benchmark has, and where they differ.
 pub fn fit(
     signature: &Signature,
     inputs: &[TensorSpec],
@@ -173,7 +174,7 @@ pub fn fit(
     Ok(Fit { outputs, ..fit })
 }
 
-/// As [`fit`], for a program that makes a sample's outputs of the model's by itself: there are none in the result.
+/// Works as [`fit`], for a program that computes a sample's outputs itself from the model's: the result has no outputs.
 ///
 /// # Errors
 /// As [`fit`], for the inputs.
@@ -349,8 +350,8 @@ fn fit_outputs<'a>(
     Ok(ports)
 }
 
-/// Returns the shape of one sample's output in the model. Extents that the file leaves open are assumed to be what the
-/// benchmark wants; a mismatch shows when the model runs.
+/// Returns the shape of one sample's output in the model. Extents that the file leaves open are assumed to be the
+/// benchmark's; a mismatch shows when the model runs.
 fn output_shape<'a>(
     value: &'a ValueSpec,
     spec: &TensorSpec,

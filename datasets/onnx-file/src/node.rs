@@ -2,7 +2,7 @@
 
 use crate::proto::NodeProto;
 
-/// The domain of an operator, empty for ONNX's own, which has two names.
+/// Returns the domain of an operator, empty for ONNX's own, which has two names.
 #[must_use]
 pub fn domain(name: Option<&str>) -> &str {
     match name {

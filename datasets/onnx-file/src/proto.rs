@@ -130,7 +130,7 @@ pub struct StringStringEntryProto {
     pub value: Option<String>,
 }
 
-/// A sparse constant: only its name is read, to say that it is not supported.
+/// A sparse constant: only its name is read, for the message that it is not supported.
 #[derive(Clone, PartialEq, Message)]
 pub struct SparseTensorProto {
     /// The values, whose name is the constant's.

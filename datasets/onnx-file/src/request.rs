@@ -1,4 +1,4 @@
-//! Checks of a file against what a plugin is asked to run.
+//! Checks a file against the request that a plugin receives.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::{
     signature::Precision,
 };
 
-/// Why a plugin cannot run what it is asked for.
+/// Reason why a plugin cannot run a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum RequestError {
@@ -26,7 +26,7 @@ pub enum RequestError {
 }
 
 impl OnnxFile {
-    /// Checks that the model computes in the number format that was asked for.
+    /// Checks that the model computes in the requested number format.
     ///
     /// # Errors
     /// [`RequestError::Precision`].
@@ -50,7 +50,7 @@ impl OnnxFile {
         self.fitted(fit(&self.signature, inputs, outputs, batch_size_max))
     }
 
-    /// The correspondence of the inputs alone, as of [`fit_inputs()`].
+    /// Returns the correspondence of the inputs alone, as of [`fit_inputs()`].
     ///
     /// # Errors
     /// [`RequestError::Fit`].

@@ -32,7 +32,7 @@ pub struct ValueSpec {
 pub enum Dim {
     /// The model is made for this extent.
     Fixed(usize),
-    /// Any extent; the same wherever the name is the same. Empty if it has no name.
+    /// Any extent; equal names mean equal extents. Empty if it has no name.
     Free(String),
 }
 

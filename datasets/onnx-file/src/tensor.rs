@@ -1,4 +1,4 @@
-//! The values of a constant, wherever the file keeps them.
+//! The values of a constant, inside the file or elsewhere.
 
 use std::{borrow::Cow, io, path::Path};
 
@@ -21,7 +21,7 @@ pub struct TensorData<'a> {
     pub bytes: Cow<'a, [u8]>,
 }
 
-/// Why a constant cannot be read, to be put behind its name.
+/// Reason why a constant cannot be read, to be put behind its name.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum TensorError {
@@ -44,7 +44,7 @@ impl<'a> TensorData<'a> {
     /// Reads a constant of a model that lies in `folder`, from the fields of the message or from another file.
     ///
     /// # Errors
-    /// A [`TensorError`].
+    /// Returns a [`TensorError`].
     pub fn read(proto: &'a TensorProto, folder: &Path) -> Result<Self, TensorError> {
         let element = match value_type(proto.data_type.unwrap_or(0)) {
             ValueType::Tensor(element) => element,
@@ -81,7 +81,7 @@ fn external_bytes(proto: &TensorProto, folder: &Path) -> Result<Vec<u8>, TensorE
     data.bytes().map_err(|source| TensorError::External { file, source })
 }
 
-/// The bytes of values that are in a field of their type.
+/// Returns the bytes of values that are in a field of their type.
 fn field_bytes(proto: &TensorProto, element: ElementType) -> Vec<u8> {
     use ElementType::{F32, F64, I64, U32, U64};
     let size = element.unit_bytes();

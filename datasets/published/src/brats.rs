@@ -36,7 +36,7 @@ const LIST: &str = "fold1_validation.txt";
 const SAMPLE_COUNT: u64 = 67;
 /// Groups of cases: tumours of high and of low grade.
 const GROUPS: [&str; 2] = ["HGG", "LGG"];
-/// Between group and case in a name.
+/// Separator between group and case in a name.
 const SEPARATOR: &str = "__";
 /// Background, dead core, edema, enhancing tumour.
 const LABELS: &[u8] = &[0, 1, 2, 4];
@@ -103,14 +103,14 @@ pub fn open(folder: &Path) -> Result<BratsSamples, DatasetError> {
     Ok(samples)
 }
 
-/// Says that all cases are samples, where the list is not there.
+/// Says that all cases are samples, where the list is missing.
 #[must_use]
 pub fn note(folder: &Path) -> Option<String> {
     let note = "is not there: all cases are samples, and not those of MLPerf alone; copy it there";
     (!folder.join(LIST).is_file()).then(|| format!("{LIST} {note}"))
 }
 
-/// Text on the files, and on how to get them.
+/// Returns the text on the files, and on how to get them.
 #[must_use]
 pub fn layout() -> &'static str {
     "HGG/BraTS19_2013_10_1/BraTS19_2013_10_1_t1.nii.gz     also _t1ce, _t2, _flair, and _seg with the labels
@@ -123,11 +123,11 @@ vision/medical_imaging/3d-unet-brats19; without it all cases are taken, those of
 "
 }
 
-/// Looks at every voxel of the cases: that files are whole, scans finite, labels known, and extents the same.
-/// `progress` gets the cases done and the total.
+/// Reads every voxel of the cases: files must be whole, scans finite, labels known, and extents the same. `progress`
+/// gets the cases done and the total.
 ///
 /// # Errors
-/// The note of a generated set, or the list or the folder, cannot be read. All else is a defect.
+/// If the note of a generated set, or the list or the folder, cannot be read. Everything else is a defect.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let expected = Generate::of_folder(folder)?.map_or(SAMPLE_COUNT, |request| request.sample_count);
     let mut defects = Vec::new();
@@ -171,13 +171,13 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
     Ok(defects)
 }
 
-/// A file of the case of this name.
+/// Returns a file of the case of this name.
 fn file_of(folder: &Path, name: &str, modality: &str) -> PathBuf {
     let (group, case) = name.split_once(SEPARATOR).unwrap_or(("", name));
     folder.join(group).join(case).join(format!("{case}_{modality}.nii.gz"))
 }
 
-/// The lines of the list, each a name or a fault; `None` if there is no list.
+/// Returns the lines of the list, each a name or a fault; `None` if there is no list.
 fn listed(folder: &Path) -> Result<Option<Vec<Result<String, LineFault>>>, DatasetError> {
     let text = match read_text(&folder.join(LIST)) {
         Ok(text) => text,
@@ -203,7 +203,7 @@ fn is_folder_name(case: &str) -> bool {
     stays_inside(case) && !case.contains('/') && case != "."
 }
 
-/// The names of all cases in the folder.
+/// Returns the names of all cases in the folder.
 fn found(folder: &Path) -> Result<Vec<String>, DatasetError> {
     let mut names = Vec::new();
     for group in GROUPS {
@@ -234,13 +234,13 @@ impl BratsSamples {
         &self.names
     }
 
-    /// The four files of each sample, in the order of [`MODALITIES`].
+    /// Returns the four files of each sample, in the order of [`MODALITIES`].
     #[must_use]
     pub fn files(&self) -> &[[PathBuf; 4]] {
         &self.files
     }
 
-    /// Files that are not there; their cases are no samples.
+    /// Returns the files that are missing; their cases are not samples.
     #[must_use]
     pub fn missing(&self) -> &[PathBuf] {
         &self.missing

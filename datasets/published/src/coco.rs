@@ -28,7 +28,7 @@ const COLLECTION: Collection = Collection {
     },
 };
 
-/// Ids of the categories: 1 to 90 without ten that were given up.
+/// Ids of the categories: 1 to 90 without ten discarded ones.
 const GIVEN_UP: [u64; 10] = [12, 26, 29, 30, 45, 66, 68, 69, 71, 83];
 
 pub(crate) const ENTRY: Published = Published {
@@ -59,7 +59,7 @@ pub fn open(folder: &Path) -> Result<FileSamples, DatasetError> {
     COLLECTION.open(folder, "coco", false)
 }
 
-/// As [`open`], without the images that no annotation belongs to: 4,952 of the published ones remain, in the same
+/// Works as [`open`], without the images that no annotation belongs to: 4,952 of the published ones remain, in the same
 /// order. The reference implementation of SSD-ResNet34 in PyTorch has these samples.
 ///
 /// # Errors
@@ -68,7 +68,7 @@ pub fn open_annotated(folder: &Path) -> Result<FileSamples, DatasetError> {
     COLLECTION.open(folder, "coco-annotated", true)
 }
 
-/// Text on the files, and on how to get them.
+/// Returns the text on the files, and on how to get them.
 #[must_use]
 pub fn layout() -> &'static str {
     "annotations/instances_val2017.json images, annotations and categories in the JSON form of COCO
@@ -83,7 +83,7 @@ into the folder. The order of `images` in the list is that of the samples.
 /// listed. Calls `progress(done, total)` with numbers of pictures.
 ///
 /// # Errors
-/// The note of a generated set cannot be read. Everything else is a defect.
+/// If the note of a generated set cannot be read. Everything else is a defect.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let generated = Generate::of_folder(folder)?;
     Ok(COLLECTION.verify(folder, generated.map(|request| request.sample_count), progress))
@@ -96,7 +96,7 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
 /// % 4)` and blue `64 + 63 * (k % 4)`. Boxes do not touch. Every eighth image, from the sixth, has none.
 ///
 /// # Errors
-/// The folder is not empty, or cannot be written.
+/// If the folder is not empty, or cannot be written.
 pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     let ids = (1..=90).filter(|id| !GIVEN_UP.contains(id));
     Drawn {

@@ -1,4 +1,4 @@
-//! Things that are wrong with a data set on disk.
+//! Defects of a data set on disk.
 
 use std::{
     fmt, io,
@@ -19,7 +19,7 @@ use crate::criteo::fault::ArrayFault;
 pub struct Defect {
     /// The file or folder.
     pub path: PathBuf,
-    /// The fault.
+    /// Problem of the file or folder.
     pub problem: Problem,
 }
 
@@ -41,13 +41,13 @@ impl From<Defect> for DatasetError {
     }
 }
 
-/// Something that is wrong with a file; as text it says what to do.
+/// Fault of a file; as text it says what to do.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum Problem {
     #[error("it is missing: restore it")]
     Missing,
-    /// It is packed, or no text that can be read.
+    /// The file is packed, or not readable text.
     #[error("{0}")]
     Text(#[from] TextFault),
     #[error("{0}: restore it")]
@@ -61,7 +61,7 @@ pub enum Problem {
     /// It is no picture that can be read.
     #[error("{0}")]
     Jpeg(#[from] JpegError),
-    /// It is no volume that can be read.
+    /// The file is not a readable volume.
     #[error("{0}")]
     Nifti(#[from] NiftiError),
     #[error("it cannot be prepared ({reason}): restore it")]
@@ -88,7 +88,7 @@ pub enum Problem {
     /// It is no sound that can be read.
     #[error("{0}")]
     Sound(#[from] SoundError),
-    /// It is not the vocabulary that it should be.
+    /// The file is not the expected vocabulary.
     #[error("{0}")]
     Vocabulary(#[from] VocabularyError),
     #[error("its MD5 is {got} instead of {expected}: restore it")]
@@ -102,7 +102,7 @@ pub enum Problem {
     },
     #[error("line {number} {fault}: correct the line")]
     Line {
-        /// Its number, from 1.
+        /// Number, from 1.
         number: usize,
         fault: LineFault,
     },
@@ -110,7 +110,7 @@ pub enum Problem {
     Annotation { id: u64, fault: AnnotationFault },
     #[error("entry {number} {fault}: correct the entry")]
     Entry {
-        /// Its number, from 1.
+        /// Number, from 1.
         number: usize,
         fault: EntryFault,
     },
@@ -121,7 +121,7 @@ pub enum Problem {
     #[error("question {id} has an answer with answer_start {start}, outside of its context: restore it")]
     AnswerStart {
         id: String,
-        /// The place as it is given.
+        /// The place as given.
         start: String,
     },
     #[error("{key} {value} is there twice: remove one of the two entries")]
@@ -131,7 +131,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// A file that the system did not let be read.
+    /// Creates a file that the system did not let be read.
     pub(crate) fn of_reading(path: &Path, error: &io::Error) -> Self {
         if let Some(irregular) = Irregular::cause(error) {
             return Self::Irregular(irregular);
@@ -143,7 +143,7 @@ impl Problem {
     }
 }
 
-/// Something that is wrong with an entry of a manifest.
+/// Fault of an entry of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum EntryFault {
@@ -157,7 +157,7 @@ pub enum EntryFault {
     Twice { name: String, first: usize },
 }
 
-/// Something that is wrong with a line of a list.
+/// Fault of a line of a list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum LineFault {
@@ -182,7 +182,7 @@ pub enum LineFault {
 pub enum RowField {
     /// Whether it was a click.
     Click,
-    /// A count of something.
+    /// A number of things.
     Count,
     /// A category.
     Category,
@@ -198,13 +198,13 @@ impl fmt::Display for RowField {
     }
 }
 
-/// Something that is wrong with an annotation.
+/// Fault of an annotation.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum AnnotationFault {
-    /// There is no such image.
+    /// The annotation names an image that does not exist.
     #[error("belongs to image {0}, which is not there")]
     NoImage(u64),
-    /// There is no such category.
+    /// The annotation names a category that does not exist.
     #[error("is of category {0}, which is not there")]
     NoCategory(u64),
     /// The box is malformed.

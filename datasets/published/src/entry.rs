@@ -14,13 +14,13 @@ type Verify = fn(&Path, &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, Dataset
 pub struct Published {
     /// Name of the data set in the registry of all data sets, and of its folder below a data root.
     pub name: &'static str,
-    /// Describes the folder, and how to come by it.
+    /// Describes the folder, and how to get it.
     pub layout: fn() -> &'static str,
     /// Way of opening a folder.
     pub open: OpenFolder,
-    /// Looks at everything in a folder, and lists what is wrong.
+    /// Checks everything in a folder, and lists the faults.
     pub verify: Verify,
-    /// Returns what a user must know about the samples of a folder, if there is anything.
+    /// Returns a note on the samples of a folder that a user must know, if any.
     pub note: fn(&Path) -> Option<String>,
     /// The calibration samples that MLPerf Inference publishes for it.
     pub calibration: CalibrationLists,
@@ -31,9 +31,9 @@ pub struct Published {
 /// Opens a folder.
 #[derive(Debug, Clone, Copy)]
 pub enum OpenFolder {
-    /// With the samples that the data set has.
+    /// The data set determines the samples.
     Samples(fn(&Path) -> Result<Opened, DatasetError>),
-    /// With samples that are put together of rows.
+    /// The samples are groups of rows.
     Rows(fn(&Path, &RowAggregation) -> Result<Opened, DatasetError>),
 }
 
@@ -43,7 +43,7 @@ type OpenListed = fn(&Path, &Path, &[String]) -> Result<FileSamples, DatasetErro
 /// The published lists of the calibration samples of a data set.
 #[derive(Debug, Clone, Copy)]
 pub struct CalibrationLists {
-    /// Which lists there are, and what they are of.
+    /// Existing lists, and their content.
     pub lists: &'static str,
     /// Whether a sample is a file that may also lie elsewhere, in the training data.
     pub is_of_files: bool,
@@ -63,7 +63,7 @@ impl CalibrationLists {
 
 /// A data set that is open.
 pub struct Opened {
-    /// The samples.
+    /// Samples of the data set.
     pub dataset: Box<dyn Dataset>,
     /// Names of its samples, by which their labels are found.
     pub names: Vec<String>,
@@ -74,7 +74,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// A data set whose samples have these names, or none.
+    /// Creates a data set whose samples have these names, or none.
     pub(crate) fn new(dataset: impl Dataset + 'static, names: Vec<String>, missing_count: usize) -> Self {
         Self { dataset: Box::new(dataset), names, files: Vec::new(), missing_count: missing_count as u64 }
     }

@@ -83,19 +83,19 @@ impl FileSamples {
         &self.names
     }
 
-    /// The files of the samples, in their order.
+    /// Returns the files of the samples, in their order.
     #[must_use]
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
-    /// The file of a sample.
+    /// Returns the file of a sample.
     pub(crate) fn path(&self, index: SampleIndex) -> Option<&Path> {
         let path = usize::try_from(index.0).ok().and_then(|index| self.paths.get(index));
         path.map(PathBuf::as_path)
     }
 
-    /// Files that the list names and that are not there, hence no samples.
+    /// Returns the files that the list names and that are missing, hence no samples.
     #[must_use]
     pub fn missing(&self) -> &[PathBuf] {
         &self.missing
@@ -119,7 +119,7 @@ impl Dataset for FileSamples {
     }
 }
 
-/// Whether a path of a list stays below the folder that it is relative to.
+/// Returns whether a path of a list stays below its base folder.
 pub(crate) fn stays_inside(name: &str) -> bool {
     !name.is_empty()
         && Path::new(name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))

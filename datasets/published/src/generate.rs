@@ -5,7 +5,7 @@ use std::{fs, io, path::Path};
 use proctor_datasets::{DatasetError, read_text};
 use serde::{Deserialize, Serialize};
 
-/// The seed and the size of a data set that is to be made.
+/// The seed and the size of a data set to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Generate {
@@ -19,7 +19,7 @@ impl Generate {
     /// Name of the note in the folder of a generated set: JSON of this type.
     pub const NOTE: &str = "generated.json";
 
-    /// The request that the data set in a folder was made by, or `None` if it has no note.
+    /// Returns the request that the data set in a folder was made by, or `None` if it has no note.
     ///
     /// # Errors
     /// [`DatasetError::Read`] or [`DatasetError::Malformed`] for the note.
@@ -91,12 +91,12 @@ pub(crate) mod fixture {
     }
     pub(crate) use fixture;
 
-    /// A problem with the name of its file.
+    /// Returns a problem with the name of its file.
     pub(crate) fn by_name(_: &Path, Defect { path, problem }: Defect) -> (String, Problem) {
         (path.file_name().unwrap().to_str().unwrap().to_owned(), problem)
     }
 
-    /// A problem with the path of its file in the folder.
+    /// Returns a problem with the path of its file in the folder.
     pub(crate) fn by_path(folder: &Path, Defect { path, problem }: Defect) -> (String, Problem) {
         (path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned(), problem)
     }

@@ -61,7 +61,7 @@ pub fn open(folder: &Path) -> Result<FileSamples, DatasetError> {
     FileSamples::of_list("imagenet", &path, files)
 }
 
-/// Text on the files, and on how to get them.
+/// Returns the text on the files, and on how to get them.
 #[must_use]
 pub fn layout() -> &'static str {
     "val_map.txt                        one line for each picture: its path and its label from 0 to 999
@@ -77,7 +77,7 @@ its lines is that of the samples.
 /// Calls `progress(done, total)` with numbers of pictures.
 ///
 /// # Errors
-/// The note of a generated set cannot be read. Everything else is a defect.
+/// If the note of a generated set cannot be read. Everything else is a defect.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let expected = Generate::of_folder(folder)?.map_or(SAMPLE_COUNT, |request| request.sample_count);
     let path = folder.join(LIST);

@@ -1,4 +1,4 @@
-//! Pictures that are drawn and coded, and the checks of those that are there.
+//! Draws and encodes pictures, and checks existing ones.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -16,7 +16,7 @@ use crate::defect::{Defect, Problem};
 /// Brightness below which everything lies that is not drawn.
 const BACKGROUND: u32 = 24;
 
-/// Quality of the coded pictures, from 1 to 100: colours of areas come back within a few steps.
+/// Quality of the coded pictures, from 1 to 100: decoded areas keep their colours within a few steps.
 const QUALITY: u8 = 95;
 
 /// A picture of three bytes a pixel: red, green, blue.
@@ -46,7 +46,7 @@ pub(crate) struct Coded {
 }
 
 impl Picture {
-    /// Dark noise.
+    /// Creates dark noise.
     pub(crate) fn dark(width: usize, height: usize, stream: Stream) -> Self {
         // Four pixels side by side are one grain, which compresses.
         let grains = width.div_ceil(4) as u64;
@@ -63,14 +63,14 @@ impl Picture {
         }
     }
 
-    /// Turned by 90 degrees anticlockwise: the last column becomes the first row.
+    /// Turns the picture by 90 degrees anticlockwise: the last column becomes the first row.
     fn turned(&self) -> Self {
         let columns = (0..self.width).rev();
         let pixels = columns.flat_map(|x| (0..self.height).map(move |y| self.pixels[y * self.width + x]));
         Self { width: self.height, height: self.width, pixels: pixels.collect() }
     }
 
-    /// The file of the picture. Its sides have at most 16 bits.
+    /// Returns the file of the picture. Its sides have at most 16 bits.
     pub(crate) fn encode(&self, coded: Coded) -> Vec<u8> {
         if coded.is_turned {
             return self.turned().encode_as_stored(coded);
@@ -102,16 +102,16 @@ impl Picture {
     }
 }
 
-/// The brightness of a colour, as JPEG has it.
+/// Returns the brightness of a colour, as in JPEG.
 fn grey([red, green, blue]: [u8; 3]) -> u8 {
     let sum = 299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue);
     u8::try_from(sum / 1000).expect("it is an average")
 }
 
-/// Looks at the header and the end of a picture.
+/// Checks the header and the end of a picture.
 ///
 /// # Errors
-/// The defect of the file.
+/// Returns the defect of the file.
 pub(crate) fn check_picture(path: &Path) -> Result<Header, Defect> {
     let defect = |problem| Defect { path: path.to_owned(), problem };
     let bytes = read_regular(path).map_err(|error| defect(Problem::of_reading(path, &error)))?;

@@ -68,7 +68,7 @@ pub fn open_listed(folder: &Path, list: &Path, names: &[String]) -> Result<FileS
     FileSamples::below("kits19", list, folder, &scans)
 }
 
-/// Text on the files, and on how to get them.
+/// Returns the text on the files, and on how to get them.
 #[must_use]
 pub fn layout() -> &'static str {
     "case_00000/imaging.nii.gz         the scan
@@ -80,11 +80,11 @@ the scans. The folder to name is data.
 "
 }
 
-/// Looks at every voxel of the cases: that files are whole, scans finite, labels known, and extents the same.
-/// `progress` gets the cases done and the total.
+/// Reads every voxel of the cases: files must be whole, scans finite, labels known, and extents the same. `progress`
+/// gets the cases done and the total.
 ///
 /// # Errors
-/// The note of a generated set cannot be read. All else is a defect.
+/// If the note of a generated set cannot be read. Everything else is a defect.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let names = cases(folder)?;
     let count = names.len() as u64;
@@ -108,7 +108,7 @@ fn cases(folder: &Path) -> Result<Vec<String>, DatasetError> {
     Ok((0..count).map(case_name).collect())
 }
 
-/// Name of a case by the index of its sample; a generated set may have more than the published one.
+/// Returns the name of a case by the index of its sample; a generated set may have more than the published one.
 fn case_name(index: u64) -> String {
     let number = usize::try_from(index).ok().and_then(|index| CASES.get(index)).copied();
     format!("case_{:05}", number.map_or(1000 + index, u64::from))

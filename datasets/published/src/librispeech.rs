@@ -54,13 +54,14 @@ pub struct LibriSpeech {
 }
 
 impl LibriSpeech {
-    /// Paths of the files as the manifest has them, by which transcripts are joined, in the order of their indices.
+    /// Returns the paths of the files as in the manifest, by which transcripts are joined, in the order of their
+    /// indices.
     #[must_use]
     pub fn sample_names(&self) -> &[String] {
         self.files.sample_names()
     }
 
-    /// Files that the manifest names and that are not there, hence no samples.
+    /// Returns the files that the manifest names and that are missing, hence no samples.
     #[must_use]
     pub fn missing(&self) -> &[PathBuf] {
         self.files.missing()
@@ -82,7 +83,7 @@ impl Dataset for LibriSpeech {
         self.files.sample_count()
     }
 
-    /// Returns a file, whose header is looked at: 16 kHz, one channel, 16 bits a sample, and as many samples as the
+    /// Returns a file, whose header is examined: 16 kHz, one channel, 16 bits a sample, and as many samples as the
     /// manifest says.
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
         let sample = self.files.read(index)?;
@@ -142,7 +143,7 @@ pub fn open(folder: &Path) -> Result<LibriSpeech, DatasetError> {
     Ok(LibriSpeech { files, sample_counts, too_long_count })
 }
 
-/// Text on the files, and on how to get them.
+/// Returns the text on the files, and on how to get them.
 #[must_use]
 pub fn layout() -> &'static str {
     "dev-clean-wav.json                             a list with an entry for each recording
@@ -157,11 +158,11 @@ FLAC files serves as well.
 "
 }
 
-/// Looks at every file: the entries of the manifest, and each recording down to its samples and their number.
-/// `progress` gets the recordings done and the total.
+/// Reads every file: the entries of the manifest, and each recording down to its samples and their number. `progress`
+/// gets the recordings done and the total.
 ///
 /// # Errors
-/// The note of a generated set cannot be read. All else is a defect.
+/// If the note of a generated set cannot be read. Everything else is a defect.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let expected = Generate::of_folder(folder)?.map_or(SAMPLE_COUNT, |request| request.sample_count);
     let mut defects = Vec::new();
@@ -193,7 +194,7 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
     Ok(defects)
 }
 
-/// The fault of a recording, if it has one.
+/// Returns the fault of a recording, if it has one.
 fn fault_of(path: &Path, expected: Option<u64>) -> Option<Problem> {
     let bytes = match read_regular(path) {
         Ok(bytes) => bytes,

@@ -46,7 +46,7 @@ pub fn open(folder: &Path) -> Result<FileSamples, DatasetError> {
     COLLECTION.open(folder, "open-images", false)
 }
 
-/// Text on the files, and on how to get them.
+/// Returns the text on the files, and on how to get them.
 #[must_use]
 pub fn layout() -> &'static str {
     "annotations/openimages-mlperf.json images, annotations and categories in the JSON form of COCO
@@ -61,7 +61,7 @@ of Open Images v6 and makes the list. The order of `images` in the list is that 
 /// listed. Calls `progress(done, total)` with numbers of pictures.
 ///
 /// # Errors
-/// The note of a generated set cannot be read. Everything else is a defect.
+/// If the note of a generated set cannot be read. Everything else is a defect.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let generated = Generate::of_folder(folder)?;
     Ok(COLLECTION.verify(folder, generated.map(|request| request.sample_count), progress))
@@ -74,7 +74,7 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
 /// `64 + 38 * (k % 6)`. Boxes do not touch. Every eighth image, from the sixth, has none.
 ///
 /// # Errors
-/// The folder is not empty, or cannot be written.
+/// If the folder is not empty, or cannot be written.
 pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     Drawn {
         collection: &COLLECTION,

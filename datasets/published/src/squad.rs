@@ -64,8 +64,8 @@ impl Squad {
         &self.features
     }
 
-    /// The name of each row's question, by which answers are joined, in the order of their indices. A question has a
-    /// row for each window on its context.
+    /// Returns the name of each row's question, by which answers are joined, in the order of their indices. A question
+    /// has a row for each window on its context.
     #[must_use]
     pub fn sample_names(&self) -> &[String] {
         &self.names
@@ -125,7 +125,7 @@ pub fn open(folder: &Path) -> Result<Squad, DatasetError> {
     Ok(Squad { features, names })
 }
 
-/// Text on the files, and on how to get them.
+/// Returns the text on the files, and on how to get them.
 #[must_use]
 pub fn layout() -> &'static str {
     "dev-v1.1.json    10,570 questions on 2067 paragraphs
@@ -137,12 +137,12 @@ uncased_L-24_H-1024_A-16.zip of the repository google-research/bert, and of MLPe
 "
 }
 
-/// Looks at both files: their MD5 where they are the published ones, the vocabulary, the form of the questions, names
-/// that are there twice, questions without answers, answers outside of their contexts, and the number of rows.
-/// `progress` gets the files done and the total.
+/// Reads both files: their MD5 if they are the published ones, the vocabulary, the form of the questions, repeated
+/// names, questions without answers, answers outside of their contexts, and the number of rows. `progress` gets the
+/// files done and the total.
 ///
 /// # Errors
-/// The note of a generated set cannot be read. All else is a defect.
+/// If the note of a generated set cannot be read. Everything else is a defect.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let generated = Generate::of_folder(folder)?;
     let published = |md5| if generated.is_none() { Some(md5) } else { None };

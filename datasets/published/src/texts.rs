@@ -1,4 +1,4 @@
-//! Files of text, as a look at a data set finds them.
+//! Text files, as the check of a data set finds them.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use proctor_vocabulary::read_regular;
 
 use crate::defect::{Defect, Problem};
 
-/// Reads a file of text and adds what is wrong with it to the defects: that it cannot be read, is no text, or has
+/// Reads a file of text and adds what is wrong with it to the defects: that it cannot be read, is not text, or has
 /// another MD5 than this one.
 pub(crate) fn look_at(path: &Path, md5: Option<&'static str>, defects: &mut Vec<Defect>) -> Option<String> {
     let mut add = |problem| defects.push(Defect { path: path.to_owned(), problem });

@@ -11,7 +11,7 @@ use crate::{
     generate::write_file,
 };
 
-/// A scan that can be prepared: its extents.
+/// Returns a scan that can be prepared: its extents.
 pub(crate) fn check_scan(path: &Path) -> Result<[usize; 3], Defect> {
     let (image, shape) = read(path)?;
     let of_file = |fault| defect(path, fault);
@@ -77,7 +77,7 @@ pub(crate) struct Ball {
 }
 
 impl Ball {
-    /// Whether a voxel lies inside.
+    /// Returns whether a voxel lies inside.
     pub(crate) fn holds(&self, at: [usize; 3], spacing_mm: [f32; 3]) -> bool {
         let squared: f64 = (0..3)
             .map(|axis| (at[axis] as f64 * f64::from(spacing_mm[axis]) - self.middle_mm[axis]).powi(2))

@@ -57,7 +57,7 @@ pub struct Wmt {
 }
 
 impl Wmt {
-    /// The vocabulary that translations are made of.
+    /// Returns the vocabulary of the translations.
     #[must_use]
     pub fn vocabulary(&self) -> &BpeVocabulary {
         &self.vocabulary
@@ -114,7 +114,7 @@ pub fn open(folder: &Path) -> Result<Wmt, DatasetError> {
     Ok(Wmt { sentences, vocabulary: target })
 }
 
-/// The lines of a text. Other separators than line feeds are parts of sentences.
+/// Returns the lines of a text. Other separators than line feeds are parts of sentences.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     let lines = if text.is_empty() { None } else { Some(text.split('\n')) };
@@ -135,11 +135,11 @@ that its page on translation offers. There the vocabulary is called vocab.bpe.32
 "
 }
 
-/// Looks at all four files: their MD5 where they are the published ones, the number of sentences, lines without words,
-/// and the vocabularies. `progress` gets the files done and the total.
+/// Reads all four files: their MD5 if they are the published ones, the number of sentences, lines without words, and
+/// the vocabularies. `progress` gets the files done and the total.
 ///
 /// # Errors
-/// The note of a generated set cannot be read. All else is a defect.
+/// If the note of a generated set cannot be read. Everything else is a defect.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let generated = Generate::of_folder(folder)?;
     let expected = generated.map_or(SAMPLE_COUNT, |request| request.sample_count);

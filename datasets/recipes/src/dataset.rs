@@ -19,7 +19,7 @@ inventory::submit! {
 
 /// Samples of a recipe.
 ///
-/// A raw sample is all input tensors of the model, one after the other without gaps, as bytes.
+/// A raw sample is all input tensors of the model, one after another without gaps, as bytes.
 struct Generated {
     recipe: InputRecipe,
     /// One extent: the bytes of a sample.
@@ -28,7 +28,7 @@ struct Generated {
 }
 
 impl Generated {
-    /// Finds the recipe and checks that it makes what the benchmark wants.
+    /// Finds the recipe and checks that it makes what the benchmark needs.
     fn open(request: &DatasetRequest<'_>) -> Result<Self, RecipeError> {
         let recipe = input_recipe(request.model).ok_or_else(|| no_recipe(request.model))?;
         let tensors: Vec<TensorSpec> = recipe

@@ -1,10 +1,10 @@
-//! Errors of recipes and of the files that are made by them.
+//! Errors of recipes and of their files.
 
 use std::{io, path::PathBuf};
 
 use proctor_datasets::DatasetError;
 
-/// Why a model or its samples cannot be made.
+/// Reason why a model or its samples cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum RecipeError {

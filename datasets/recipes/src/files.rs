@@ -32,7 +32,7 @@ const ONNX: &str = "onnx";
 /// The files of a model, which lie on disk, in one folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedModel {
-    /// The weights.
+    /// Path of the weights.
     pub safetensors: GeneratedFile,
     /// The graph of a model that has one. Its constants are in the file of weights.
     pub onnx: Option<GeneratedFile>,
@@ -41,7 +41,7 @@ pub struct GeneratedModel {
 /// A file that lies on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedFile {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
     /// SHA-256 of its bytes, 64 hexadecimal digits in lower case.
     pub sha256: String,
@@ -50,12 +50,12 @@ pub struct GeneratedFile {
 }
 
 impl GeneratedModel {
-    /// The files, the weights first.
+    /// Returns the files, the weights first.
     pub fn files(&self) -> impl Iterator<Item = &GeneratedFile> {
         iter::once(&self.safetensors).chain(&self.onnx)
     }
 
-    /// The file of a format, as [`check_format`] knows them.
+    /// Returns the file of a format, as [`check_format`] knows them.
     #[must_use]
     pub fn file(&self, format: &str) -> Option<&GeneratedFile> {
         match format {
@@ -105,15 +105,15 @@ pub fn find_or_make_model(
     }
 }
 
-/// The files of a model, where [`find_or_make_model`] looks for them; `None` if they have not been made, or one is
-/// damaged.
+/// Returns the files of a model, where [`find_or_make_model`] looks for them; `None` if they have not been made, or one
+/// is damaged.
 #[must_use]
 pub fn find_model(name: &str, root: &DataRoot, fallback: &Path) -> Option<GeneratedModel> {
     Files::of(name).ok()?.find_in(root, fallback)
 }
 
-/// Makes the files of a model in a folder, which is made too if need be. A file that is there already is kept
-/// if it is undamaged and of this recipe.
+/// Makes the files of a model in a folder, and the folder if it is missing. Keeps an existing file if it is undamaged
+/// and of this recipe.
 ///
 /// # Errors
 /// [`RecipeError::NoRecipe`] or [`RecipeError::Make`].
@@ -234,7 +234,7 @@ fn note_path(model: &Path) -> PathBuf {
     model.with_extension("made.toml")
 }
 
-/// Whether a file can be made in the folder, which is made if need be.
+/// Returns whether a file can be made in the folder, which is made if need be.
 fn is_writable(folder: &Path) -> bool {
     let probe = folder.join(format!(".probe.{}", std::process::id()));
     let is_writable = fs::create_dir_all(folder).and_then(|()| File::create(&probe)).is_ok();
@@ -243,7 +243,7 @@ fn is_writable(folder: &Path) -> bool {
     is_writable
 }
 
-/// The recipe's identity: name, seed, and each tensor with its shape, scale and constant parts.
+/// Returns the recipe's identity: name, seed, and each tensor with its shape, scale and constant parts.
 fn fingerprint(recipe: &ModelRecipe) -> String {
     sha256_hex(format!("{recipe:?}").as_bytes())
 }

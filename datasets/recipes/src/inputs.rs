@@ -4,7 +4,7 @@ use proctor_vocabulary::ElementType;
 
 use crate::stream::{Stream, fnv1a64};
 
-/// How the samples of a model are made. There is no end to them: a data set takes as many as it wants.
+/// Recipe for the samples of a model. It has no end: a data set takes as many samples as it wants.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InputRecipe {
     /// Name of the model.
@@ -15,7 +15,7 @@ pub struct InputRecipe {
     pub tensors: Vec<InputTensor>,
 }
 
-/// How one input is made.
+/// Recipe for one input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InputTensor {
     /// Name of the input.
@@ -24,7 +24,7 @@ pub struct InputTensor {
     pub element_type: ElementType,
     /// Extents, slowest first.
     pub shape: Vec<usize>,
-    /// The elements.
+    /// Rule for the elements.
     pub values: InputValues,
 }
 
@@ -52,7 +52,7 @@ pub enum InputValues {
     Words {
         /// Number of words.
         vocabulary: u32,
-        /// The smallest word that occurs; those below mean something special.
+        /// The smallest word that occurs; lower ones have a special meaning.
         first: u32,
         /// The input with the lengths, or the mask of them.
         lengths: &'static str,
@@ -61,7 +61,7 @@ pub enum InputValues {
     Mask {
         /// The smallest length.
         low: u32,
-        /// The largest.
+        /// Maximum length.
         high: u32,
     },
     /// Integers from 0 on, all alike.
@@ -69,27 +69,27 @@ pub enum InputValues {
         /// Number of different ones.
         count: u32,
     },
-    /// Which part of a masked sequence an element is in: 0 in the first, 1 in the second, 0 beyond the length.
+    /// Segment of a masked sequence that an element is in: 0 in the first, 1 in the second, 0 beyond the length.
     Segments {
         /// The input with the mask.
         mask: &'static str,
         /// The smallest length of the first part.
         low: u32,
-        /// The largest.
+        /// Maximum length.
         high: u32,
     },
     /// Lengths between two bounds, both included.
     Lengths {
-        /// The smallest.
+        /// Minimum length.
         low: u32,
-        /// The largest.
+        /// Maximum length.
         high: u32,
     },
     /// Words that occur in the sequences of another input: candidate `k` is in sequence `k mod sequences`.
     Candidates {
         /// The input of words.
         of: &'static str,
-        /// The input with its lengths, none of them 0.
+        /// The input with its lengths, all above 0.
         lengths: &'static str,
     },
 }
@@ -99,7 +99,7 @@ impl InputRecipe {
         Self { name: name.to_owned(), seed: fnv1a64(name), tensors }
     }
 
-    /// The inputs of a sample, native byte order, each as long as its shape says.
+    /// Returns the inputs of a sample, native byte order, each as long as its shape says.
     #[must_use]
     pub fn sample(&self, index: u64) -> Vec<Vec<u8>> {
         self.tensors.iter().map(|tensor| self.tensor(tensor, index)).collect()
@@ -137,7 +137,7 @@ impl InputRecipe {
         (0..count).flat_map(|position| element(position).to_ne_bytes()).collect()
     }
 
-    /// The elements of an input of integers.
+    /// Returns the elements of an input of integers.
     fn integers(&self, tensor: &InputTensor, sample: u64) -> Vec<i32> {
         let stream = self.stream(tensor.name, sample);
         let element = |position: usize| match tensor.values {
@@ -170,7 +170,7 @@ impl InputRecipe {
         (0..tensor.element_count()).map(element).collect()
     }
 
-    /// Whether an element lies within the length of its sequence.
+    /// Returns whether an element lies within the length of its sequence.
     fn is_used(&self, tensor: &InputTensor, position: usize, sample: u64) -> bool {
         let Some(lengths) = tensor.lengths() else { return true };
         let (_, steps, width) = tensor.extents();
@@ -197,7 +197,7 @@ impl InputRecipe {
 }
 
 impl InputTensor {
-    /// Number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn element_count(&self) -> usize {
         self.shape.iter().product()
@@ -211,7 +211,7 @@ impl InputTensor {
         }
     }
 
-    /// Sequences, steps, and values of a step.
+    /// Returns the sequences, steps, and values of a step.
     fn extents(&self) -> (usize, usize, usize) {
         match (self.element_type, self.shape.as_slice()) {
             (ElementType::F32, [steps, width]) => (1, *steps, *width),
@@ -221,7 +221,7 @@ impl InputTensor {
     }
 }
 
-/// The word at a place in `[0, 1)`.
+/// Returns the word at a place in `[0, 1)`.
 #[expect(clippy::cast_possible_truncation, reason = "the product is below the vocabulary")]
 fn word(place: f64, vocabulary: u32, first: u32) -> i32 {
     let span = f64::from(vocabulary - first);

@@ -25,13 +25,13 @@ use net::Net;
 
 /// One model: the maker of its weights, its samples and its graph.
 trait Model: Sync {
-    /// The weights; the recipe's name is the file's, which several models may share.
+    /// Returns the weights; the recipe's name is the file's, which several models may share.
     fn weights(&self) -> ModelRecipe;
 
-    /// The inputs of one sample; empty if the samples come from a published data set.
+    /// Returns the inputs of one sample; empty if the samples come from a published data set.
     fn inputs(&self) -> Vec<InputTensor>;
 
-    /// Adds the nodes and the outputs; the inputs of a sample are there.
+    /// Adds the nodes and the outputs; the inputs of a sample exist already.
     fn compute(&self, net: &mut Net);
 }
 
@@ -90,7 +90,8 @@ pub(crate) fn input_recipe(name: &str) -> Option<InputRecipe> {
     inputs.map(|inputs| InputRecipe::new(name, inputs)).or_else(|| llama::input_recipe(name))
 }
 
-/// The ONNX file of a model: its graph, whose constants are in the safetensors file of its weights, in the same folder.
+/// Returns the ONNX file of a model: its graph, whose constants are in the safetensors file of its weights, in the same
+/// folder.
 ///
 /// `None` for a name without a graph.
 #[must_use]
@@ -105,7 +106,8 @@ pub fn onnx(name: &str) -> Option<Vec<u8>> {
     Some(net.into_bytes())
 }
 
-/// The input of a network of convolutions: a square image of 3 channels, in the range of normalised photographs, about.
+/// Returns the input of a network of convolutions: a square image of 3 channels, in the range of normalised
+/// photographs, about.
 fn image(extent: usize) -> InputTensor {
     let values = InputValues::Mosaic { tiles: 4 };
     InputTensor { name: "image", element_type: ElementType::F32, shape: vec![3, extent, extent], values }

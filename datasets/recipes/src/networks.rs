@@ -119,7 +119,7 @@ fn bidaf(name: &str, vocabulary: usize, width: usize, hidden: usize) -> ModelRec
 struct GnmtSizes {
     vocabulary: usize,
     hidden: usize,
-    /// Of the layers and the attention: 0.1 is the reference's initial scale.
+    /// Scale of the layers and the attention: 0.1 is the reference's initial scale.
     scale: f32,
     output_scale: f32,
     /// The attention's gain, so that it focuses on a few words and not evenly on all.
@@ -186,7 +186,7 @@ struct RnntSizes {
     prediction: usize,
     joint: usize,
     labels: usize,
-    /// Of the input weights of the encoder's layers, so that one row differs from the next.
+    /// Scale of the input weights of the encoder's layers, so that one row differs from the next.
     encoder_scale: f32,
     prediction_scale: f32,
     joint_scale: f32,
@@ -275,8 +275,8 @@ impl ModelRecipe {
         }
     }
 
-    /// Makes unit 0 of an LSTM layer depend on nothing but the number of steps: its cell grows by `tanh(step)` in each,
-    /// and its output is `tanh(cell)`.
+    /// Makes unit 0 of an LSTM layer depend only on the number of steps: its cell grows by `tanh(step)` in each, and
+    /// its output is `tanh(cell)`.
     fn unit_alone(&mut self, prefix: &str, layer: usize, width: usize, hidden: usize, step: f32) {
         for (gate, bias) in [OPEN, OPEN, step, OPEN].into_iter().enumerate() {
             let row = gate * hidden;

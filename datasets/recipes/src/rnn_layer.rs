@@ -51,7 +51,7 @@ const SIZE_MAX: usize = 16_384;
 impl RnnCell {
     const ALL: [Self; 4] = [Self::Lstm, Self::Gru, Self::Gru0, Self::Rnn];
 
-    /// The word in a name.
+    /// Returns the word in a name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ impl RnnCell {
         }
     }
 
-    /// Start of the names of the tensors.
+    /// Returns the start of the names of the tensors.
     #[must_use]
     pub fn prefix(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl RnnCell {
         }
     }
 
-    /// Number of gates.
+    /// Returns the number of gates.
     #[must_use]
     pub fn gate_count(self) -> usize {
         match self {
@@ -120,20 +120,20 @@ impl fmt::Display for RnnName {
     }
 }
 
-/// A number without sign or leading zeros, so that a layer has one name.
+/// Returns a number without sign or leading zeros, so that a layer has one name.
 fn parse_size(text: &str) -> Option<usize> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
     text.parse().ok().filter(|size| plain && (1..=SIZE_MAX).contains(size))
 }
 
 impl RnnName {
-    /// Number of directions.
+    /// Returns the number of directions.
     #[must_use]
     pub fn directions(&self) -> usize {
         if self.bidirectional { 2 } else { 1 }
     }
 
-    /// The weights, with PyTorch's names and its initial scale.
+    /// Returns the weights, with PyTorch's names and its initial scale.
     pub(crate) fn recipe(&self, name: &str) -> ModelRecipe {
         let mut recipe = ModelRecipe::new(name);
         let layer =
@@ -142,7 +142,7 @@ impl RnnName {
         recipe
     }
 
-    /// The samples: values in [-1, 1).
+    /// Returns the samples: values in [-1, 1).
     pub(crate) fn input_recipe(&self, name: &str) -> InputRecipe {
         InputRecipe::new(
             name,
@@ -156,7 +156,7 @@ impl RnnName {
     }
 }
 
-/// The tensors of layer `index` of a stack, scaled by `1 / sqrt(hidden)`.
+/// Returns the tensors of layer `index` of a stack, scaled by `1 / sqrt(hidden)`.
 pub(crate) fn layer_tensors(
     cell: RnnCell,
     prefix: &str,
@@ -184,7 +184,7 @@ pub(crate) fn layer_tensors(
     tensors
 }
 
-/// `1 / sqrt(width)`, in f32 throughout.
+/// Returns `1 / sqrt(width)`, in f32 throughout.
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^24")]
 pub(crate) fn root(width: usize) -> f32 {
     1.0 / (width as f32).sqrt()

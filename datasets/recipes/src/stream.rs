@@ -14,19 +14,19 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream of the tensor `name`.
+    /// Returns the stream of the tensor `name`.
     #[must_use]
     pub fn new(seed: u64, name: &str) -> Self {
         Self { key: mix(seed ^ fnv1a64(name)) }
     }
 
-    /// The stream of one sample: its key is the bits `sample` of this one.
+    /// Returns the stream of one sample: its key is the bits `sample` of this one.
     #[must_use]
     pub fn of_sample(self, sample: u64) -> Self {
         Self { key: self.bits(sample) }
     }
 
-    /// 64 uniform bits, those at `position`.
+    /// Returns the 64 uniform bits at `position`.
     #[inline]
     #[must_use]
     pub fn bits(self, position: u64) -> u64 {
@@ -42,7 +42,7 @@ impl Stream {
         ((self.bits(position) >> 40) as f32 * STEP - 1.0) * scale
     }
 
-    /// A value in `[0, 1)`, a multiple of `2^-53`.
+    /// Returns a value in `[0, 1)`, a multiple of `2^-53`.
     #[inline]
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "53 bits are exact in an f64")]
@@ -59,14 +59,14 @@ impl Stream {
     }
 }
 
-/// The 64-bit FNV-1a hash of a text's bytes.
+/// Returns the 64-bit FNV-1a hash of a text's bytes.
 #[must_use]
 pub fn fnv1a64(text: &str) -> u64 {
     text.bytes()
         .fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
 }
 
-/// The output function of splitmix64.
+/// Returns the output function of splitmix64.
 #[inline]
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

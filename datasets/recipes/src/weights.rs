@@ -2,7 +2,7 @@
 
 use crate::stream::{Stream, fnv1a64};
 
-/// How the weights of a model are made.
+/// Recipe for the weights of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRecipe {
     /// Name of the model.
@@ -13,7 +13,7 @@ pub struct ModelRecipe {
     pub tensors: Vec<TensorRecipe>,
 }
 
-/// How one f32 tensor is made: uniform values around a center, parts of it constant.
+/// Recipe for one f32 tensor: uniform values around a center, parts of it constant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TensorRecipe {
     /// Name in the file.
@@ -40,7 +40,7 @@ pub struct Fill {
 }
 
 impl ModelRecipe {
-    /// A recipe without tensors, its seed the hash of the name.
+    /// Creates a recipe without tensors, its seed the hash of the name.
     pub(crate) fn new(name: &str) -> Self {
         Self { name: name.to_owned(), seed: fnv1a64(name), tensors: Vec::new() }
     }
@@ -62,19 +62,19 @@ impl ModelRecipe {
         tensor.expect("only tensors that were added are filled").fills.push(Fill { start, count, value });
     }
 
-    /// Number of parameters.
+    /// Returns the number of parameters.
     #[must_use]
     pub fn parameter_count(&self) -> u64 {
         self.tensors.iter().map(|tensor| tensor.element_count() as u64).sum()
     }
 
-    /// The tensor of this name.
+    /// Returns the tensor of this name.
     #[must_use]
     pub fn tensor(&self, name: &str) -> Option<&TensorRecipe> {
         self.tensors.iter().find(|tensor| tensor.name == name)
     }
 
-    /// All values of the tensor of this name.
+    /// Returns all values of the tensor of this name.
     #[must_use]
     pub fn values(&self, name: &str) -> Option<Vec<f32>> {
         let tensor = self.tensor(name)?;
@@ -85,7 +85,7 @@ impl ModelRecipe {
 }
 
 impl TensorRecipe {
-    /// Number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn element_count(&self) -> usize {
         self.shape.iter().product()

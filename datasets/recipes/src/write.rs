@@ -15,7 +15,7 @@ use crate::{
     weights::{ModelRecipe, TensorRecipe},
 };
 
-/// How far the writing of a file is.
+/// Progress of writing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// Number of bytes written so far, the header counted.
@@ -24,7 +24,7 @@ pub struct Progress {
     pub total_bytes: u64,
 }
 
-/// Number of values of one piece of work: 4 MiB, enough that handing pieces over costs nothing.
+/// Number of values of one piece of work: 4 MiB, enough that passing pieces on costs nothing.
 const CHUNK_LEN: usize = 1 << 20;
 
 /// More threads than this wait for the disk.
@@ -74,7 +74,8 @@ impl Drop for Partial {
     }
 }
 
-/// The length of the description, and the description: names, types, shapes and places as JSON, padded to 8 bytes.
+/// Returns the length of the description, and the description: names, types, shapes and places as JSON, padded to 8
+/// bytes.
 fn header(recipe: &ModelRecipe) -> Vec<u8> {
     let mut entries = serde_json::Map::new();
     let source = format!("proctor recipe {}, seed {}", recipe.name, recipe.seed);
@@ -93,12 +94,12 @@ fn header(recipe: &ModelRecipe) -> Vec<u8> {
 }
 
 impl ModelRecipe {
-    /// Name of the file of weights.
+    /// Returns the name of the file of weights.
     pub(crate) fn file_name(&self) -> String {
         format!("{}.safetensors", self.name)
     }
 
-    /// Where each tensor begins in the file of weights, in bytes, in the order of the tensors.
+    /// Returns where each tensor begins in the file of weights, in bytes, in the order of the tensors.
     pub(crate) fn offsets_bytes(&self) -> impl Iterator<Item = u64> {
         let ends = self.tensors.iter().scan(header(self).len() as u64, |end, tensor| {
             let start = *end;

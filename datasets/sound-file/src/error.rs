@@ -4,13 +4,13 @@ use std::fmt;
 
 use crate::format::Format;
 
-/// Why a file is not the sound that it should be. The file is for the caller to name.
+/// Reason why a file is not the sound that it should be. The file is for the caller to name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum SoundError {
     #[error("it is neither a WAV nor a FLAC file: convert it, or restore it")]
     Foreign,
-    /// The file is what a failed download, a checkout or a packer leaves behind; the text says which.
+    /// The file is left over from a failed download, a checkout or a packer; the text says which.
     #[error("it is neither a WAV nor a FLAC file: {0}")]
     Misfetched(&'static str),
     #[error("it ends after {size_bytes} bytes, within {within}: restore it")]
@@ -21,7 +21,7 @@ pub enum SoundError {
     Format { expected: Format, got: Format },
     #[error("it is a damaged FLAC file ({0}): restore it")]
     Flac(String),
-    /// A FLAC file has more samples than are read; a few of its bytes may stand for any number of samples.
+    /// A FLAC file has more samples than are read; a few of its bytes may expand to any number of samples.
     #[error("it has more than {most} samples, and a FLAC file of more is not read: restore it, or cut it up")]
     TooLong { most: u64 },
     #[error("its samples do not match {0} in its header: restore it")]
@@ -31,9 +31,9 @@ pub enum SoundError {
 /// A part of a sound file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// An ID3v2 tag in front of the sound.
+    /// An ID3v2 tag before the sound.
     Tag,
-    /// The bytes that say what follows.
+    /// The bytes of a header, which announce the next part.
     Header,
     /// The samples.
     Samples,

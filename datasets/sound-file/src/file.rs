@@ -35,7 +35,7 @@ impl Header {
 /// Decodes the samples of a file, with channels interleaved.
 ///
 /// # Errors
-/// The fault of the file, or [`SoundError::Format`] if its samples are of another form.
+/// Returns the fault of the file, or [`SoundError::Format`] if its samples are of another form.
 pub fn decode(bytes: &[u8], expected: Format) -> Result<Vec<i16>, SoundError> {
     let (kind, bytes) = sound(bytes)?;
     match kind {
@@ -48,7 +48,7 @@ pub fn decode(bytes: &[u8], expected: Format) -> Result<Vec<i16>, SoundError> {
     }
 }
 
-/// The sound in a file, behind the ID3v2 tags that some programs put in front of it, and its kind.
+/// Returns the sound in a file, behind the ID3v2 tags that some programs prepend, and its kind.
 ///
 /// Source of the tags: ID3v2.4.0, section 3.1.
 ///

@@ -13,7 +13,7 @@ use crate::{
 /// Maximum number of samples reserved at once for each byte of a file: a header may claim any number.
 const SAMPLES_PER_BYTE: usize = 8;
 /// Maximum number of samples of a FLAC file that are decoded, counting all channels: more than an hour of speech. A
-/// frame of a dozen bytes may stand for 65,535, and a header may claim any number of them, or none.
+/// frame of a dozen bytes may expand to 65,535, and a header may claim any number of them, or none.
 pub const SAMPLES_MAX: u64 = 1 << 26;
 /// Number of bytes of an ID3v1 tag, which some programs put behind the last frame.
 const TAG_BYTES: usize = 128;

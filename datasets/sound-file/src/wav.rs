@@ -9,7 +9,7 @@ use crate::{
 const PCM: u16 = 1;
 /// Encoding of an extensible format: the real encoding follows the other fields.
 const EXTENSIBLE: u16 = 0xfffe;
-/// Where the encoding of an extensible format stands in its chunk.
+/// Offset of an extensible format's encoding in its chunk.
 const EXTENDED_ENCODING: usize = 24;
 /// Number of bytes of a chunk's name and size, or of the file's.
 const CHUNK_HEAD: usize = 8;
@@ -53,8 +53,8 @@ pub(crate) fn chunks(bytes: &[u8]) -> Result<Chunks<'_>, SoundError> {
     }
 }
 
-/// The samples at the beginning of `rest`, by the length of `data` and the one that `ds64` has in its place. Where the
-/// writer could not know it, they go on to the end of the file.
+/// Returns the samples at the beginning of `rest`, by the length of `data`, or by the one in `ds64` that replaces it.
+/// If the writer could not know it, they continue to the end of the file.
 ///
 /// Source: EBU Tech 3306 for `ds64`; libsndfile, which takes the rest of the file for a length of 0.
 fn samples_in<'a>(rest: &'a [u8], size_32: u32, size_64: Option<&[u8; 8]>) -> Option<&'a [u8]> {
@@ -90,7 +90,7 @@ impl Chunks<'_> {
         Header { kind: Kind::Wav, format: self.format, sample_count }
     }
 
-    /// The samples of 16 bits.
+    /// Returns the samples of 16 bits.
     ///
     /// # Errors
     /// [`SoundError::Cut`] if the last one is half there.

@@ -7,12 +7,12 @@ use crate::{
 
 /// Maximum number of characters of a word; longer words are unknown as a whole.
 pub(crate) const WORD_LENGTH_MAX: usize = 100;
-/// Mark of a piece that goes on with a word.
+/// Mark of a piece that continues with a word.
 pub(crate) const CONTINUED: &str = "##";
 pub(crate) const UNKNOWN: &str = "[UNK]";
 const START: &str = "[CLS]";
 const SEPARATOR: &str = "[SEP]";
-/// Tokens that a text may hold as they are.
+/// Tokens that a text may contain literally.
 const SPECIAL: [&str; 5] = [UNKNOWN, SEPARATOR, "[PAD]", START, "[MASK]"];
 
 /// The tokenizer of the uncased BERT.
@@ -49,24 +49,24 @@ impl BertTokenizer {
     /// Reads a `vocab.txt`, which has a token in each line.
     ///
     /// # Errors
-    /// The fault of the vocabulary, [`VocabularyError::Count`] among them.
+    /// Returns the fault of the vocabulary, [`VocabularyError::Count`] among them.
     pub fn from_vocabulary_lines(text: &str) -> Result<Self, VocabularyError> {
         Self::new(Vocabulary::from_lines(text)?.of_length(Self::TOKEN_COUNT)?)
     }
 
-    /// Its tokens.
+    /// Returns the tokens.
     #[must_use]
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
 
-    /// The number of `[CLS]`, with which a row begins.
+    /// Returns the number of `[CLS]`, with which a row begins.
     #[must_use]
     pub fn start(&self) -> u32 {
         self.start
     }
 
-    /// The number of `[SEP]`, which ends the question and the row.
+    /// Returns the number of `[SEP]`, which ends the question and the row.
     #[must_use]
     pub fn separator(&self) -> u32 {
         self.separator
@@ -86,7 +86,7 @@ impl BertTokenizer {
         ids
     }
 
-    /// The first special token in a text, with its place in bytes.
+    /// Returns the first special token in a text, with its place in bytes.
     fn first_special(&self, text: &str) -> Option<(usize, (&'static str, u32))> {
         let first = text.find('[')?;
         let found = self.special.iter().filter_map(|special| {

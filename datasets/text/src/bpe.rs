@@ -1,9 +1,9 @@
 //! Sentences that are cut into tokens already, as newstest2014 is published: words and the parts of words that byte
-//! pair encoding has left, with a space between any two and `@@` at the end of a part that goes on.
+//! pair encoding has left, with a space between any two and `@@` at the end of a part that continues.
 
 use crate::vocabulary::{Vocabulary, VocabularyError};
 
-/// The number of what the vocabulary does not have.
+/// The number that the vocabulary does not have.
 pub const UNKNOWN: u32 = 0;
 /// The number of the token before the first word of a translation.
 pub const START_OF_SENTENCE: u32 = 1;
@@ -12,7 +12,7 @@ pub const END_OF_SENTENCE: u32 = 2;
 
 /// The special tokens, by number.
 const SPECIAL: [&str; 3] = ["<unk>", "<s>", "</s>"];
-/// Mark of a part that goes on.
+/// Mark of a part that continues.
 const CONTINUED: &str = "@@";
 
 /// A vocabulary of tokens of byte pair encoding, the three special tokens first.
@@ -26,7 +26,7 @@ impl BpeVocabulary {
     /// the reference does.
     ///
     /// # Errors
-    /// An empty line, or a token that is there twice.
+    /// Fails for an empty line, or a token that is there twice.
     pub fn from_lines(text: &str) -> Result<Self, VocabularyError> {
         let lines = text.strip_suffix('\n').unwrap_or(text).split('\n').map(str::trim);
         let mut tokens: Vec<String> = lines.map(str::to_owned).collect();
@@ -36,33 +36,33 @@ impl BpeVocabulary {
         Ok(Self(Vocabulary::new(tokens)?))
     }
 
-    /// Its tokens.
+    /// Returns the tokens.
     #[must_use]
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.0
     }
 
-    /// The numbers of a sentence's tokens; [`UNKNOWN`] for those that the vocabulary does not have.
+    /// Returns the numbers of a sentence's tokens; [`UNKNOWN`] for those that the vocabulary does not have.
     pub fn ids<'a>(&'a self, sentence: &'a str) -> impl Iterator<Item = u32> + 'a {
         let tokens = sentence.split(' ').filter(|token| !token.is_empty());
         tokens.map(|token| self.0.id(token).unwrap_or(UNKNOWN))
     }
 
-    /// The words of a translation up to its end, parts joined, with a space between any two. A last part that does not
-    /// go on is left out, as the reference does; a number that is none of a token is returned as the error.
+    /// Returns the words of a translation up to its end, parts joined, with a space between any two. A last part that
+    /// does not continue is left out, as the reference does; a number that is none of a token is returned as the error.
     ///
     /// # Errors
-    /// The first number that the vocabulary does not have.
+    /// Returns the first number that the vocabulary does not have.
     pub fn sentence(&self, ids: &[u32]) -> Result<String, u32> {
         let mut sentence = String::new();
         self.write_sentence(ids.iter().copied(), &mut sentence)?;
         Ok(sentence)
     }
 
-    /// The same in the place of what `sentence` holds, whose memory is used again.
+    /// Does the same into `sentence`, whose memory is reused.
     ///
     /// # Errors
-    /// The first number that the vocabulary does not have.
+    /// Returns the first number that the vocabulary does not have.
     pub fn write_sentence(
         &self,
         ids: impl IntoIterator<Item = u32>,

@@ -1,5 +1,5 @@
 //! SQuAD v1.1 for BERT: `windows` cut contexts, `features` are the rows that the model reads, `answers` the texts that
-//! its logits point to, by way of the `projection` on the original words.
+//! its logits point to, through the `projection` on the original words.
 
 mod answers;
 mod features;

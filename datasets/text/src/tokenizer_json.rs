@@ -36,13 +36,13 @@ impl BertTokenizer {
     /// Reads a `tokenizer.json`.
     ///
     /// # Errors
-    /// The fault of the vocabulary, or [`VocabularyError::Kind`] if it does not belong to an uncased BERT.
+    /// Returns the fault of the vocabulary, or [`VocabularyError::Kind`] if it does not belong to an uncased BERT.
     pub fn from_tokenizer_json(text: &str) -> Result<Self, VocabularyError> {
         Self::new(read(text)?.of_length(Self::TOKEN_COUNT)?)
     }
 }
 
-/// Reads the vocabulary, after a look at everything that makes another tokenizer of it.
+/// Reads the vocabulary, after ruling out every other kind of tokenizer.
 ///
 /// # Errors
 /// [`VocabularyError::Json`], [`VocabularyError::Kind`], or a number that is given twice or never.
@@ -83,7 +83,7 @@ fn check(key: &'static str, value: &Value, expected: &'static str) -> Result<(),
     }
 }
 
-/// Puts the tokens in the order of their numbers, which are those below their count.
+/// Sorts the tokens by their numbers, which are all below their count.
 fn by_number(ids: &HashMap<String, usize>) -> Result<Vocabulary, VocabularyError> {
     let mut tokens = vec![""; ids.len()];
     for (token, id) in ids {

@@ -6,7 +6,7 @@ use unicode_properties::{
     UnicodeGeneralCategory,
 };
 
-/// A space, a tab, the ends of lines, and the category Zs.
+/// Returns a space, a tab, the ends of lines, and the category Zs.
 pub(crate) fn is_space(c: char) -> bool {
     match c {
         ' ' | '\t' | '\n' | '\r' => true,
@@ -14,7 +14,7 @@ pub(crate) fn is_space(c: char) -> bool {
     }
 }
 
-/// Whether a character is dropped: NUL, the replacement character, and the categories C*, except spaces.
+/// Returns whether a character is dropped: NUL, the replacement character, and the categories C*, except spaces.
 pub(crate) fn is_dropped(c: char) -> bool {
     match c {
         '\t' | '\n' | '\r' => false,
@@ -24,18 +24,19 @@ pub(crate) fn is_dropped(c: char) -> bool {
     }
 }
 
-/// Whether a character is a token by itself: ASCII that is neither letter, digit nor space, and the categories P*.
+/// Returns whether a character is a token by itself: ASCII that is neither letter, digit nor space, and the categories
+/// P*.
 pub(crate) fn is_punctuation(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_punctuation() } else { c.general_category_group() == Punctuation }
 }
 
-/// Whether a character modifies the one before it, such as an accent: the category Mn.
+/// Returns whether a character modifies the previous one, such as an accent: the category Mn.
 pub(crate) fn is_accent(c: char) -> bool {
     !c.is_ascii() && c.general_category() == NonspacingMark
 }
 
-/// Whether a character is an ideograph, which is a word by itself. The blocks are the reference's: later extensions are
-/// not among them.
+/// Returns whether a character is an ideograph, which is a word by itself. The blocks are the reference's: later
+/// extensions are not among them.
 pub(crate) fn is_ideograph(c: char) -> bool {
     matches!(c,
         '\u{3400}'..='\u{4dbf}'

@@ -9,7 +9,7 @@ pub struct Vocabulary {
     ids: HashMap<String, u32>,
 }
 
-/// Why a list of tokens is not the vocabulary that it should be. The place is for the caller to name.
+/// Reason why a list of tokens is not the vocabulary that it should be. The place is for the caller to name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum VocabularyError {
@@ -69,25 +69,25 @@ impl Vocabulary {
         }
     }
 
-    /// Number of tokens.
+    /// Returns the number of tokens.
     #[must_use]
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    /// Whether there is no token.
+    /// Returns whether there is no token.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }
 
-    /// The number of a token.
+    /// Returns the number of a token.
     #[must_use]
     pub fn id(&self, token: &str) -> Option<u32> {
         self.ids.get(token).copied()
     }
 
-    /// The token of a number.
+    /// Returns the token of a number.
     #[must_use]
     pub fn token(&self, id: u32) -> Option<&str> {
         self.tokens.get(usize::try_from(id).ok()?).map(String::as_str)

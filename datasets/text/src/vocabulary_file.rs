@@ -14,14 +14,14 @@ pub enum VocabularyFile {
 }
 
 impl VocabularyFile {
-    /// The file of a folder: the JSON only where it is there and the lines are not.
+    /// Returns the file of a folder: the JSON only if it exists and the lines do not.
     #[must_use]
     pub fn of(folder: &Path) -> Self {
         let has = |file: Self| folder.join(file.name()).exists();
         if has(Self::Json) && !has(Self::Lines) { Self::Json } else { Self::Lines }
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl VocabularyFile {
     /// Makes the tokenizer of its text.
     ///
     /// # Errors
-    /// The fault of the vocabulary.
+    /// Returns the fault of the vocabulary.
     pub fn tokenizer(self, text: &str) -> Result<BertTokenizer, VocabularyError> {
         match self {
             Self::Lines => BertTokenizer::from_vocabulary_lines(text),

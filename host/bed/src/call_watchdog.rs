@@ -70,7 +70,7 @@ impl Watchdog {
         self.isolated.lock().clone()
     }
 
-    /// Samples of the test that were issued and that completed.
+    /// Returns the samples of the test that were issued and that completed.
     fn sample_counts(&self) -> SampleCounts {
         let test = self.test.lock();
         let phase = test.as_ref().and_then(|(progress, _)| progress.current());
@@ -150,7 +150,7 @@ impl Seen {
         (self.samples, self.progress_count, self.last) = (samples, progress_count, Some(now));
     }
 
-    /// A call that has been seen for `limit`.
+    /// Returns a call that has been seen for `limit`.
     fn call_since(&self, limit: Duration) -> Option<Call> {
         self.calls.iter().find(|(_, age)| *age >= limit).map(|(it, _)| it.call)
     }

@@ -9,7 +9,7 @@ use proctor_loadgen::{Clock, RealClock, VirtualClock, WaitPolicy};
 pub enum HostClock {
     /// Real time, which passes by itself.
     Real(Arc<RealClock>),
-    /// Time goes on as the simulation says.
+    /// Time continues as the simulation says.
     Virtual(Arc<VirtualClock>),
 }
 
@@ -23,7 +23,7 @@ impl HostClock {
         }
     }
 
-    /// The clock that plugins read.
+    /// Returns the clock that plugins read.
     pub fn reader(&self) -> Arc<dyn Fn() -> u64 + Send + Sync> {
         match self.clone() {
             Self::Real(clock) => Arc::new(move || clock.now_ns()),

@@ -18,7 +18,7 @@ use crate::plugin::isolated::host_state::HostPart;
 /// The first error of an instance in a test. Clones share it.
 pub type FirstError = Arc<OnceLock<Arc<PluginHostError>>>;
 
-/// A reason why a test is INVALID that the load generator does not know of.
+/// A reason why a test is INVALID that the load generator does not know.
 #[derive(Debug, Clone)]
 pub enum Fault {
     /// An instance, or a plugin that is given whole queries, failed to warm up.
@@ -29,7 +29,7 @@ pub enum Fault {
     Hung {
         /// Number of the instance.
         instance: usize,
-        /// The call that it is in.
+        /// The current call.
         call: Call,
         /// Number of samples in the batch; 0 if there is no batch.
         sample_count: usize,
@@ -45,7 +45,7 @@ pub enum Fault {
     },
     /// The plugin was BUSY for a query after it had completed a sample of it.
     BusyAfterCompletion {
-        /// The refusal.
+        /// Refusal of the query.
         error: Arc<PluginHostError>,
         /// The sample that was complete.
         index: SampleIndex,
@@ -78,12 +78,12 @@ pub enum Fault {
     Hang {
         /// Name of the plugin.
         plugin: String,
-        /// The call.
+        /// The call that hangs.
         call: Call,
         /// The time that it had, the setting `watchdog_ms`.
         limit: Duration,
     },
-    /// Something of the host's own process has changed that the plugin's process could reach.
+    /// The host's own process has changed in a way that the plugin's process could have caused.
     HostChanged {
         /// Name of the plugin.
         plugin: String,
@@ -108,7 +108,7 @@ const PANICKED: &str =
 const FAILED: &str = "the message is the plugin's own; `PROCTOR_LOG=debug` shows what it logged before";
 
 impl Fault {
-    /// Misbehaviour at the boundary since the last call.
+    /// Returns the misbehaviour at the boundary since the last call.
     pub fn noticed(plugin: HostSide) -> impl Iterator<Item = Self> {
         plugin.take_faults().into_iter().map(Self::Plugin)
     }
@@ -118,7 +118,7 @@ impl Fault {
         self.end().is_some()
     }
 
-    /// Returns whether something of the host's own process has changed: then nothing that was measured since counts.
+    /// Returns whether the host's own process has changed: then no later measurement counts.
     pub fn is_change_of_host(&self) -> bool {
         matches!(self, Self::HostChanged { .. })
     }
@@ -160,8 +160,7 @@ impl Fault {
         matches!(**error, PluginHostError::CallFailed { status: abi::PROCTOR_STATUS_DEVICE_LOST, .. })
     }
 
-    /// Returns whether samples were answered after their test, or not yet: no fault if the user had given
-    /// them up.
+    /// Returns whether samples were answered after their test, or not yet: no fault if the user had abandoned them.
     pub(crate) fn is_belated_answer(&self) -> bool {
         match self {
             Self::Hung { .. } => true,
@@ -170,14 +169,14 @@ impl Fault {
         }
     }
 
-    /// The fault as a finding of a test.
+    /// Returns the fault as a finding of a test.
     #[cfg(test)]
     fn into_finding(self) -> Finding {
         let advice = self.advice();
         Finding::of_caller(self, advice)
     }
 
-    /// Advice about it; `None` if it says itself what to do, or nothing is known.
+    /// Returns advice about it; `None` if it already says what to do, or nothing is known.
     fn advice(&self) -> Option<&'static str> {
         match self {
             Self::WarmUp(error) => match **error {

@@ -19,7 +19,7 @@ use proctor_words::{HostError, Observer, UsageError, text};
 /// The reason of an interrupted test.
 const REASON: &str = "Ctrl-C or SIGTERM";
 
-/// Tracks the program's current work, and ends it in good order when a signal comes. Clones share it.
+/// Tracks the program's current work, and ends it in an orderly way on a signal. Clones share it.
 #[derive(Clone)]
 pub struct Interrupt {
     state: Arc<Mutex<State>>,
@@ -48,7 +48,7 @@ enum Doing {
 }
 
 impl Interrupt {
-    /// An interrupt that never comes.
+    /// Creates an interrupt without signals.
     #[must_use]
     pub fn never(observer: Arc<dyn Observer>) -> Self {
         Self { state: Arc::default(), observer }
@@ -65,7 +65,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// The user's side of the program.
+    /// Returns the user's side of the program.
     pub fn observer(&self) -> &Arc<dyn Observer> {
         &self.observer
     }
@@ -76,11 +76,11 @@ impl Interrupt {
         self.lock().on_exit = Some(Box::new(action));
     }
 
-    /// Starts what must not outlive the program, and sets the action that ends it, as [`on_exit`](Self::on_exit) does.
-    /// A signal waits meanwhile, and nothing starts after one that ends the program.
+    /// Starts things that must not outlive the program, and sets the action that ends it, as [`on_exit`](Self::on_exit)
+    /// does. Signals wait meanwhile, and nothing starts after one that ends the program.
     ///
     /// # Errors
-    /// The error of the start; then no action is set.
+    /// Returns the error of the start; then no action is set.
     pub fn start<T, E, A: FnOnce() + Send + 'static>(
         &self,
         start: impl FnOnce() -> Result<T, E>,
@@ -158,10 +158,10 @@ impl Interrupt {
     }
 }
 
-/// The effect of a signal, as far as it is outside of the state.
+/// The effect of a signal outside of the state.
 enum Effect {
     Say(String),
-    /// The plugin has been told to cancel.
+    /// The plugin has received the request to cancel.
     Cancel,
     End {
         /// The work that is interrupted.
@@ -239,7 +239,7 @@ pub(crate) struct RunningTest {
 }
 
 impl RunningTest {
-    /// Describes what the end of the test waits for.
+    /// Describes the remaining work before the end of the test.
     fn waiting(&self) -> String {
         let phase = self.progress.current();
         let outstanding = phase.map_or(0, |phase| phase.issued_count.saturating_sub(phase.completed_count));

@@ -25,7 +25,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use self::devices::Devices;
 use crate::plugin::dispatch::Dispatch;
 
-/// Processors of the instances and of the issuing thread. An empty list stands for any.
+/// Processors of the instances and of the issuing thread. An empty list means any.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Placement {
     instances: Vec<Vec<u32>>,
@@ -68,12 +68,12 @@ impl Placement {
         Self { instances, issuer }
     }
 
-    /// The processors of an instance; none if it may be anywhere.
+    /// Returns the processors of an instance; none if it may be anywhere.
     pub(crate) fn of_instance(&self, number: usize) -> &[u32] {
         self.instances.get(number).map_or(&[], Vec::as_slice)
     }
 
-    /// The processors of the issuing thread; none if it may be anywhere.
+    /// Returns the processors of the issuing thread; none if it may be anywhere.
     pub(crate) fn of_issuer(&self) -> &[u32] {
         &self.issuer
     }
@@ -133,15 +133,15 @@ fn divided<T>(list: &[T], part_count: usize) -> impl Iterator<Item = &[T]> {
     (0..part_count).map(move |part| &list[start(part)..start(part + 1)])
 }
 
-/// The processors of cores: one of each core, then the second ones, and so on.
+/// Returns the processors of cores: one of each core, then the second ones, and so on.
 fn processors<C: AsRef<[u32]>>(cores: &[C]) -> Vec<u32> {
     let widest = cores.iter().map(|core| core.as_ref().len()).max().unwrap_or(0);
     let of_rank = |rank: usize| cores.iter().filter_map(move |core| core.as_ref().get(rank).copied());
     (0..widest).flat_map(of_rank).collect()
 }
 
-/// The processors that this process may use, core by core, as they were at the first call, which has to come before a
-/// plugin is loaded: it may hold the calling thread to some of them.
+/// Returns the processors that this process may use, core by core, as they were at the first call, which must precede
+/// the loading of a plugin: it may pin the calling thread to some of them.
 pub(crate) fn allowed_cores() -> &'static [Vec<u32>] {
     static AT_FIRST: OnceLock<Vec<Vec<u32>>> = OnceLock::new();
     AT_FIRST.get_or_init(read_allowed_cores)
@@ -161,7 +161,7 @@ fn read_allowed_cores() -> Vec<Vec<u32>> {
     cores.into_values().collect()
 }
 
-/// The first number of a list such as `3,11` or `3-4`.
+/// Returns the first number of a list such as `3,11` or `3-4`.
 fn first_number(list: &str) -> Option<u32> {
     let end = list.find(|c: char| !c.is_ascii_digit()).unwrap_or(list.len());
     list[..end].parse().ok()

@@ -1,4 +1,4 @@
-//! The plugin of a run: found, loaded, opened with its options, and asked for the model.
+//! The plugin of a run: found, loaded, opened with its options, and with the model loaded.
 
 pub(crate) mod dispatch;
 pub(crate) mod explain_model;
@@ -40,7 +40,7 @@ pub struct Plugin {
     pub devices: Devices,
     /// The files of the model that it was asked to load.
     pub model_files: OnceCell<Vec<FoundFile>>,
-    /// The inputs as it wants them, once it has been asked for a model.
+    /// Forms of the inputs that it wants, known once a model is requested.
     pub input_forms: OnceCell<InputForms>,
     /// The process of its own, if it has one.
     pub isolated: Option<Isolated>,
@@ -149,7 +149,7 @@ impl Plugin {
         self.isolated.as_ref().map_or(Ok(()), |isolated| isolated.refresh(plugin))
     }
 
-    /// Mean time of a bare round trip to the plugin's own process, over this many, in us.
+    /// Returns the mean time of a bare round trip to the plugin's own process, over this many, in us.
     ///
     /// # Errors
     /// If the plugin has no process, or it has ended.
@@ -158,8 +158,8 @@ impl Plugin {
         self.isolated.as_ref().ok_or_else(none)?.round_trip_us(count)
     }
 
-    /// Name and version: the name of the system under test in logs. The rules want the words `Network SUT` in the name
-    /// of a system that is reached over a network.
+    /// Returns the name and version: the name of the system under test in logs. The rules want the words `Network SUT`
+    /// in the name of a system that is reached over a network.
     pub(crate) fn title(&self) -> String {
         let manifest = self.library.manifest();
         let network = if manifest.network { " (Network SUT)" } else { "" };
@@ -211,10 +211,10 @@ pub fn is_given(settings: &Settings, key: &str) -> bool {
     settings.origin(key).is_some_and(Origin::is_user)
 }
 
-/// The options that are given for this plugin, by their own names.
+/// Returns the options that are given for this plugin, by their own names.
 ///
 /// A file may hold the options of several plugins. A flag that this plugin does not see is a mistake, and so is the
-/// name of a plugin that is not there.
+/// name of a plugin that is missing.
 pub fn options_of(settings: &Settings, plugin: &str) -> Result<BTreeMap<String, String>, HostError> {
     let path = SearchPath::standard(&settings.run.plugin_path);
     let mut options = BTreeMap::new();

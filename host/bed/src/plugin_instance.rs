@@ -35,18 +35,17 @@ fn batch_error(first_error: &FirstError, error: PluginHostError) -> BatchError {
     BatchError { message }
 }
 
-/// Time that a batch spent in the stages that make up the figures, in ns; `None` if the plugin does not
-/// report the stage.
+/// Time that a batch spent in the stages behind the figures, in ns; `None` if the plugin does not report the stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BatchStages {
     /// Time in the stages that move inputs to the device.
     pub copy_in_ns: Option<u64>,
-    /// In the stages of the computation.
+    /// Time in the stages of the computation.
     pub compute_ns: Option<u64>,
 }
 
 impl BatchStages {
-    /// The times of a batch with these stages.
+    /// Returns the times of a batch with these stages.
     fn of(stages: &[plugin_host::Stage]) -> Self {
         let time_ns = |name| {
             let named = stages.iter().filter(|stage| stage.name() == name);
@@ -61,8 +60,8 @@ impl BatchStages {
 pub struct StageLog(Arc<Mutex<Vec<BatchStages>>>);
 
 impl StageLog {
-    /// The batches since the last call. Room is kept for `room` further ones, so that nothing grows between two of
-    /// them.
+    /// Returns the batches since the last call. Keeps room for `room` further ones, so that nothing grows between two
+    /// of them.
     pub(crate) fn take(&self, room: usize) -> Vec<BatchStages> {
         std::mem::replace(&mut *self.0.lock(), Vec::with_capacity(room))
     }
@@ -126,14 +125,15 @@ impl Instance for PluginLane {
         Err(BatchError { message: "a batch in flight takes real time".to_owned() })
     }
 
-    /// The samples are complete when the plugin has done their batch.
+    /// Runs a batch. The samples are complete when the plugin has done their batch.
     fn complete(&mut self, _: &[QuerySample], _: &dyn CompletionSink) {}
 }
 
-/// Instances as the scheduler has them, and the number of the plugin's instance behind each.
+/// Instances as the scheduler sees them, and the number of the plugin's instance behind each.
 pub(crate) type Scheduled = (Vec<Box<dyn Instance>>, Vec<usize>);
 
-/// The instances of the plugin as the scheduler has them in real time: one for each batch that may be in flight.
+/// Returns the instances of the plugin as the scheduler sees them in real time: one for each batch that may be in
+/// flight.
 ///
 /// # Errors
 /// If no machine has the memory for that many batches.

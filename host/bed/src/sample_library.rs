@@ -36,7 +36,7 @@ pub struct Data {
 
 /// Source of samples.
 enum Source {
-    /// They are read and preprocessed here whenever they are loaded.
+    /// The host reads and preprocesses the samples whenever it loads them.
     Here { dataset: Box<dyn Dataset>, pipeline: Box<dyn Pipeline> },
     /// Another program has prepared them.
     Published(Box<Published>),
@@ -101,7 +101,7 @@ impl Data {
         })
     }
 
-    /// Samples that come from the program itself.
+    /// Returns the samples that the program itself generates.
     pub(crate) fn made(
         dataset: Box<dyn Dataset>,
         pipeline: Box<dyn Pipeline>,
@@ -112,10 +112,10 @@ impl Data {
         Self { source, inputs, inputs_vary: false, counts, limit_bytes: DEFAULT_LIMIT_BYTES }
     }
 
-    /// The data with the inputs in the forms that the plugin has chosen.
+    /// Returns the data with the inputs in the forms that the plugin has chosen.
     ///
     /// # Errors
-    /// A form cannot be had.
+    /// If a form cannot be had.
     pub(crate) fn in_forms(self, forms: &InputForms) -> Result<Self, HostError> {
         let source = match self.source {
             Source::Here { dataset, pipeline } => Source::Here { dataset, pipeline: forms.of(pipeline)? },
@@ -212,7 +212,7 @@ impl Buffers {
         Self { store, sums, copy_sums }
     }
 
-    /// The fault of samples that have changed since they were loaded.
+    /// Returns the fault of samples that have changed since they were loaded.
     fn overwritten(&self) -> Option<Fault> {
         let changed = self.sums.iter().filter(|(index, before)| sum(&self.store, *index) != *before);
         let copies = self.store.copies().iter().zip(&self.copy_sums).enumerate();
@@ -232,8 +232,8 @@ fn sum_of_copy(store: &SampleStore, position: usize) -> u64 {
     sum_of((0..store.inputs().len()).filter_map(|input| store.tensor_of_copy(position, input)))
 }
 
-/// A sum of the bytes of a sample, eight at a time, that depends on their order. Reads as fast as memory does, as data
-/// sets may be large.
+/// Returns a sum of the bytes of a sample, eight at a time, that depends on their order. Reads as fast as memory does,
+/// as data sets may be large.
 fn sum_of<'a>(tensors: impl Iterator<Item = &'a [u8]>) -> u64 {
     tensors.fold(0, |sum, tensor| {
         let (words, rest) = tensor.as_chunks::<8>();
@@ -273,12 +273,12 @@ impl SampleLibrary {
         Self { data, flush, model, state: Mutex::default() }
     }
 
-    /// The sizes of the library.
+    /// Returns the sizes of the library.
     pub(crate) fn counts(&self) -> QslCounts {
         self.data.counts
     }
 
-    /// The data set that the samples are of, if it is a published one.
+    /// Returns the data set that the samples are of, if it is a published one.
     pub fn published(&self) -> Option<&Published> {
         match &self.data.source {
             Source::Here { .. } => None,
@@ -286,7 +286,7 @@ impl SampleLibrary {
         }
     }
 
-    /// The flush of the model. The end of the phase waits for it.
+    /// Returns the flush of the model. The end of the phase waits for it.
     pub fn flush(&self) -> &BackgroundFlush<PluginHostError> {
         &self.flush
     }
@@ -306,7 +306,7 @@ impl SampleLibrary {
         mem::forget(self.state().loaded.take());
     }
 
-    /// The plugin's process has ended and nothing reads the samples any longer: the phase is over.
+    /// Announces that the plugin's process has ended and nothing reads the samples any longer: the phase is over.
     pub(crate) fn take_back(&self) {
         let mut state = self.state();
         state.is_due |= mem::take(&mut state.abandoned);
@@ -326,12 +326,12 @@ impl SampleLibrary {
         self.state().faults.extend(failed.map(|error| Fault::End(Arc::new(error))));
     }
 
-    /// Errors of the plugin in the ends of phases since the last time that this was asked.
+    /// Returns the errors of the plugin in the ends of phases since the last time that this was asked.
     pub(crate) fn take_faults(&self) -> Vec<Fault> {
         mem::take(&mut self.state().faults)
     }
 
-    /// Prepares samples, does something with them, and releases them: outside of a test, to warm up.
+    /// Prepares samples, runs an action with them, and releases them: outside of a test, to warm up.
     ///
     /// # Errors
     /// If the samples cannot be loaded or prepared.
@@ -391,7 +391,7 @@ impl SampleLibrary {
 }
 
 impl Drop for SampleLibrary {
-    /// Samples of a phase that did not begin or end as it should are released, so that nothing holds the model.
+    /// Releases the samples of a phase that did not begin or end properly, so that nothing holds the model.
     fn drop(&mut self) {
         if self.state().loaded.is_some() {
             // If the model is not in that state, there is nothing to do.

@@ -51,7 +51,7 @@ pub struct SystemReport {
     pub faults: Vec<Fault>,
     /// Course of the policy, if one turned the knobs.
     pub scaling: Option<ScalingPart>,
-    /// True if a thread is still in the plugin, so that nothing can be taken down.
+    /// True if a thread is still in the plugin, so that nothing can be released.
     pub hangs: bool,
 }
 

@@ -44,12 +44,12 @@ pub struct TestRequest<'a> {
 }
 
 impl<'a> TestRequest<'a> {
-    /// A test that leaves nothing on the disk or the screen, only its outcome.
+    /// Creates a test that leaves nothing on the disk or the screen, only its outcome.
     pub fn new(settings: TestSettings) -> Self {
         Self { settings, folder: None, watch: None, follow: None, warms_up: true, is_guarded: false }
     }
 
-    /// A test that leaves its logs in a folder, which exists.
+    /// Creates a test that leaves its logs in a folder, which exists.
     pub fn in_folder(settings: TestSettings, folder: &'a Path) -> Self {
         Self { folder: Some(folder), ..Self::new(settings) }
     }
@@ -64,7 +64,7 @@ impl<'a> TestRequest<'a> {
         matches!(clock, HostClock::Real(_)) && self.settings.mode != TestMode::AccuracyOnly
     }
 
-    /// Returns whether the user sees how it goes.
+    /// Returns whether the user sees the progress.
     pub(super) fn is_shown(&self) -> bool {
         self.folder.is_some() || self.watch.is_some()
     }
@@ -76,11 +76,11 @@ pub struct Test {
     pub outcome: TestOutcome,
     /// The figure that it reports.
     pub metric_kind: MetricKind,
-    /// Its logs, if it leaves any.
+    /// Logs, if it leaves any.
     pub logs: Option<Logs>,
     /// Report of the system under test.
     pub system: SystemReport,
-    /// Its slowest batches and some others, if they are kept.
+    /// Slowest batches and some others, if they are kept.
     pub batches: Option<BatchFile>,
     /// True if the plugin is left alone: it hangs, or has not completed its samples.
     pub is_abandoned: bool,
@@ -88,11 +88,11 @@ pub struct Test {
     pub energy_joules: Option<f64>,
     /// Energy of the processor over the timed part; `None` if it was not requested.
     pub package_energy: Option<Result<PackageEnergy, NoEnergy>>,
-    /// Quietness of the machine; `None` if there was no guard, or the test has several phases.
+    /// Noise of the machine; `None` if there was no guard, or the test has several phases.
     pub noise: Option<Noise>,
     /// Error of the logs that could not be written.
     pub write_error: Option<HostError>,
-    /// True if the plugin has come to the end of its part.
+    /// True if the plugin has finished its part.
     pub is_settled: bool,
 }
 
@@ -118,8 +118,8 @@ impl Test {
         }
     }
 
-    /// Returns whether samples failed or are missing: a response that comes at once, or never, is no answer,
-    /// and its time is no latency.
+    /// Returns whether samples failed or are missing: a response that comes at once, or never, is not an answer, and
+    /// its time is not a latency.
     pub fn has_unanswered(&self) -> bool {
         let is_unanswered = |rule| matches!(rule, Rule::Missing | Rule::Completion(ViolationKind::Failed));
         self.outcome.broken().into_iter().any(|finding| is_unanswered(finding.rule))
@@ -136,7 +136,7 @@ impl Test {
         self.outcome.interrupted.is_none() && !self.is_abandoned && self.write_error.is_none()
     }
 
-    /// Returns whether the plugin has only to come to its end for the test to be VALID.
+    /// Returns whether the plugin has only to end for the test to be VALID.
     pub fn is_valid_so_far(&self) -> bool {
         self.outcome.broken().into_iter().all(is_not_ended)
     }
@@ -165,7 +165,7 @@ impl Test {
     }
 }
 
-/// Returns the faults that the plugin is to blame for, without answers to samples that the user had given up.
+/// Returns the faults of the plugin, without answers to samples that the user had abandoned.
 pub(super) fn blamed(mut faults: Vec<Fault>, outcome: &TestOutcome) -> Vec<Fault> {
     if outcome.is_given_up() {
         faults.retain(|fault| !fault.is_belated_answer());

@@ -66,14 +66,14 @@ pub struct TestBed<'a> {
     pub plugin: Plugin,
     /// Folder of the data sets and models.
     pub data_root: DataRoot,
-    /// The machine as it was before the plugin was there.
+    /// State of the machine before the plugin was loaded.
     pub machine: Machine,
     interrupt: Interrupt,
     watchdog: Watchdog,
     placement: Placement,
     /// Overrides for the settings of performance runs.
     audit_config: Option<String>,
-    /// Number of phases so far: late responses must not be taken for responses of a later test.
+    /// Number of phases so far, so that late responses do not count for a later test.
     phase_count: Cell<u64>,
     /// Log in which instances record the stages of each batch.
     stages: Option<StageLog>,
@@ -98,7 +98,7 @@ pub struct Equipment {
 }
 
 impl Equipment {
-    /// The clock and the cache that the settings ask for, and nothing else.
+    /// Creates the equipment with the clock and the cache of the settings, and nothing else.
     pub fn of(settings: &Settings) -> Self {
         let clock = HostClock::new(settings.run.virtual_time, settings.run.wait_policy());
         Self::new(clock, CacheFolder::open(settings))
@@ -179,17 +179,17 @@ impl<'a> TestBed<'a> {
         Self::open(settings, Equipment { stages, ..Equipment::of(settings) }, interrupt)
     }
 
-    /// The settings of a run, which its tests share except for the mode.
+    /// Returns the settings of a run, which its tests share except for the mode.
     pub fn settings(&self) -> &'a Settings {
         self.settings
     }
 
-    /// The signals that end a test early, and the user's side.
+    /// Returns the signals that end a test early, and the user's side.
     pub fn interrupt(&self) -> &Interrupt {
         &self.interrupt
     }
 
-    /// The model that the plugin has loaded.
+    /// Returns the model that the plugin has loaded.
     #[must_use]
     pub fn model(&self) -> &Model {
         &self.model
@@ -198,7 +198,7 @@ impl<'a> TestBed<'a> {
     /// Prepares samples and starts the model, then runs `act`. Not part of a test.
     ///
     /// # Errors
-    /// The error of `act`, or why the plugin could not begin or end.
+    /// Returns the error of `act`, or why the plugin could not begin or end.
     pub fn with_started<T>(
         &self,
         samples: &[SampleIndex],
@@ -211,7 +211,7 @@ impl<'a> TestBed<'a> {
         }
     }
 
-    /// The same, with what went wrong in the plugin meanwhile or in ending it.
+    /// Returns the same, with faults of the plugin meanwhile or at its end.
     fn while_started<T>(
         &self,
         samples: &[SampleIndex],
@@ -224,19 +224,19 @@ impl<'a> TestBed<'a> {
         Ok((done?, faults))
     }
 
-    /// The figures of the plugin's own.
+    /// Returns the figures of the plugin's own.
     #[must_use]
     pub fn plugin_metrics(&self) -> BTreeMap<String, PluginMetric> {
         self.plugin.backend.host_side().metrics()
     }
 
-    /// The stages that the plugin's work was made of, by name.
+    /// Returns the stages that the plugin's work was made of, by name.
     #[must_use]
     pub fn plugin_stages(&self) -> BTreeMap<String, PluginStage> {
         self.plugin.backend.host_side().stages()
     }
 
-    /// The stages of the batches since the last call. Room is kept for `room` further ones.
+    /// Returns the stages of the batches since the last call. Keeps room for `room` further ones.
     #[must_use]
     pub fn take_stages(&self, room: usize) -> Vec<BatchStages> {
         self.stages.as_ref().map_or_else(Vec::new, |stages| stages.take(room))
@@ -290,7 +290,7 @@ impl<'a> TestBed<'a> {
         }
     }
 
-    /// A test in this mode with the settings of the run, with its logs in `folder`, which exists.
+    /// Returns a test in this mode with the settings of the run, with its logs in `folder`, which exists.
     pub fn request_in_mode<'f>(&self, mode: TestMode, folder: &'f Path) -> TestRequest<'f> {
         let settings = TestSettings { mode, ..self.settings.test.clone() };
         TestRequest { is_guarded: self.settings.run.noise, ..TestRequest::in_folder(settings, folder) }
@@ -304,7 +304,7 @@ impl<'a> TestBed<'a> {
         test.settle(faults, energy_joules, self.interrupt.observer().as_ref());
     }
 
-    /// Ends the plugin's part of the last phase, and returns what went wrong in it and since the last test.
+    /// Ends the plugin's part of the last phase, and returns its faults there and since the last test.
     pub fn end_phase(&self) -> Vec<Fault> {
         self.library.end_phase();
         let mut faults = self.library.take_faults();
@@ -385,7 +385,7 @@ impl<'a> TestBed<'a> {
         })
     }
 
-    /// The load generator of a test.
+    /// Returns the load generator of a test.
     fn loadgen<C: Clock>(
         &self,
         clock: &Arc<C>,
@@ -427,8 +427,8 @@ impl<'a> TestBed<'a> {
         (system, is_abandoned)
     }
 
-    /// Shows failures, and returns what the host alone has seen of the plugin in a test. A plugin that is abandoned
-    /// keeps its samples; any other one has yet to come to its end.
+    /// Shows failures, and returns the faults that only the host has seen in a test. An abandoned plugin keeps its
+    /// samples; any other one has yet to end.
     fn faults_at_end(&self, system: &SystemReport, outcome: &TestOutcome, is_abandoned: bool) -> Vec<Fault> {
         self.show_failures();
         let mut faults: Vec<_> = faults_of(system, outcome).collect();
@@ -469,8 +469,8 @@ impl<'a> TestBed<'a> {
         self.watchdog.follow(loadgen.progress(), loadgen.stop_handle());
     }
 
-    /// Runs the load generator, on the processors of the issuing thread, and returns what the plugin's own
-    /// process has changed of this one meanwhile.
+    /// Runs the load generator on the processors of the issuing thread, and returns changes of this process by the
+    /// plugin's.
     fn run_loadgen<C: Clock>(
         &self,
         loadgen: &LoadGen<C>,
@@ -525,7 +525,7 @@ impl<'a> TestBed<'a> {
         Ok(System::Simulated(SimulatedScheduler::new(name, &config, boxed(instances), sink, clock, None)?))
     }
 
-    /// The scheduler's settings. For Offline the queue of batches has to hold the one query.
+    /// Returns the scheduler's settings. For Offline the queue of batches has to hold the one query.
     fn scheduler_config(&self, test: &TestSettings) -> Result<SchedulerConfig, HostError> {
         let mut config = scheduler_config(&self.settings.run)?;
         if test.scenario == Scenario::Offline && self.plugin.dispatch == Dispatch::Batches {
@@ -552,7 +552,7 @@ impl<'a> TestBed<'a> {
     }
 }
 
-/// The settings as an audit file leaves them.
+/// Returns the settings as an audit file leaves them.
 fn audited(test: &TestSettings, audit_config: Option<&str>) -> TestSettings {
     let mut test = test.clone();
     if let Some(text) = audit_config {
@@ -561,14 +561,15 @@ fn audited(test: &TestSettings, audit_config: Option<&str>) -> TestSettings {
     test
 }
 
-/// The tokens that the data of a response have room for. Where answers have one length, it says nothing of tokens.
+/// Returns the maximum number of tokens in the data of a response. Says nothing about tokens if all answers have one
+/// length.
 fn token_capacity(benchmark: &Benchmark) -> Option<TokenCapacity> {
     let (last, before) = benchmark.outputs.split_last().filter(|_| benchmark.last_output_varies)?;
     let before_bytes = before.iter().map(TensorSpec::size_bytes).sum();
     Some(TokenCapacity { before_bytes, element_bits: last.element_type.bits() })
 }
 
-/// Number of threads that issue.
+/// Returns the number of threads that issue.
 fn issuer_count(test: &TestSettings) -> usize {
     match test.scenario {
         Scenario::Server => usize::try_from(test.server_num_issue_query_threads.max(1)).unwrap_or(usize::MAX),
@@ -580,8 +581,8 @@ fn boxed(instances: Vec<PluginInstance>) -> Vec<Box<dyn Instance>> {
     instances.into_iter().map(|instance| Box::new(instance) as Box<dyn Instance>).collect()
 }
 
-/// The faults of the system. Samples that it failed above the peak that a search found are not among them: no sample of
-/// the reported run failed.
+/// Returns the faults of the system. Samples that it failed above the peak that a search found are not among them: no
+/// sample of the reported run failed.
 fn faults_of<'a>(system: &'a SystemReport, outcome: &TestOutcome) -> impl Iterator<Item = Fault> + use<'a> {
     let peak_found = outcome.peak_search.as_ref().is_some_and(|search| search.peak_qps().is_some());
     let is_excused = move |fault: &Fault| peak_found && matches!(fault, Fault::Scheduler(..));

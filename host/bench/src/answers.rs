@@ -27,12 +27,12 @@ impl CompletionSink for Kept {
     fn first_token(&self, _responses: &[QuerySampleResponse<'_>]) {}
 }
 
-/// Little-endian bytes.
+/// Returns the little-endian bytes.
 pub(crate) fn bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// Values from little-endian bytes; what does not make up a whole value at the end is left out.
+/// Returns the values from little-endian bytes; an incomplete value at the end is left out.
 pub(crate) fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four)).collect()
 }

@@ -36,7 +36,7 @@ pub(crate) fn ascending(numbers: &[u32]) -> Vec<usize> {
 
 /// Everything that a comparison has measured. It grows case by case, and is the JSON file as it stands.
 pub(crate) trait Report: Serialize {
-    /// The tables with their notes.
+    /// Returns the tables with their notes.
     fn page(&self) -> Page<'_>;
 
     /// Returns whether all measurements ran, with the right answers.
@@ -46,7 +46,7 @@ pub(crate) trait Report: Serialize {
     fn set_interrupted(&mut self);
 }
 
-/// Where the figures of a report come from, and when.
+/// Origin and time of the figures of a report.
 #[derive(Debug, Serialize)]
 pub(crate) struct Begin {
     #[serde(flatten)]
@@ -78,7 +78,7 @@ impl<R> Rounds<R> {
         Self { begin: Begin::now(is_quick), round_count, is_interrupted: false, rows: Vec::new() }
     }
 
-    /// A report of three rounds that never were.
+    /// Creates a report of three rounds that is made up.
     #[cfg(test)]
     pub(crate) fn sample(rows: Vec<R>) -> Self {
         let begin = Begin { origin: Origin::sample(), started_at_utc: "2026-01-31T12:00:00Z".to_owned() };
@@ -86,10 +86,10 @@ impl<R> Rounds<R> {
     }
 }
 
-/// A folder that is removed in the end, below `parent` or where temporary files are.
+/// Returns a folder that is removed afterwards, below `parent` or where temporary files are.
 ///
 /// # Errors
-/// It cannot be made.
+/// If it cannot be made.
 pub(crate) fn folder(prefix: &str, parent: Option<&Path>) -> Result<TempDir, HostError> {
     let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
     let made = tempfile::Builder::new().prefix(prefix).tempdir_in(&parent);
@@ -100,7 +100,7 @@ pub(crate) fn folder(prefix: &str, parent: Option<&Path>) -> Result<TempDir, Hos
 /// is bad if the report is not right.
 ///
 /// # Errors
-/// The errors of `measure`, and if the files cannot be written.
+/// Returns the errors of `measure`, and if the files cannot be written.
 pub(crate) fn compare<R: Report, C>(
     report: &mut R,
     cases: Vec<C>,
@@ -156,7 +156,7 @@ pub(crate) mod tests {
         flags: F,
     }
 
-    /// The flags of a command line, or what is wrong with it.
+    /// Returns the flags of a command line, or what is wrong with it.
     pub(crate) fn parsed<F: Args>(text: &str) -> Result<F, String> {
         let all = std::iter::once("bench").chain(text.split_whitespace());
         Line::try_parse_from(all).map(|line| line.flags).map_err(|error| error.to_string())

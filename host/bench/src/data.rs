@@ -2,10 +2,10 @@
 //! tool for each task, in turn within one run.
 //!
 //! [`pictures`] compares photograph preparation with OpenCV and Pillow, [`boxes`] average precision with pycocotools,
-//! [`mel`] speech features with librosa; [`log`] scores accuracy logs in its own process, and [`cache`]
-//! compares loading prepared samples with reading their file. [`grid`] measures them one after the other;
-//! [`bed`] gives each side its turns, round by round, [`table`] keeps their values, [`report`] shows them.
-//! [`drawing`] makes photographs if the user names none.
+//! [`mel`] speech features with librosa; [`log`] scores accuracy logs in its own process, and [`cache`] compares
+//! loading prepared samples with reading their file. [`grid`] measures them one after another; [`bed`] gives each side
+//! its turns, round by round, [`table`] keeps their values, [`report`] shows them. [`drawing`] makes photographs if the
+//! user names none.
 
 mod bed;
 mod boxes;

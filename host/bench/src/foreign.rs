@@ -6,7 +6,7 @@ use proctor_noise::{busy_ticks, process_ticks};
 
 /// Share of the processors that others may use; above it, a measurement is made again.
 pub(crate) const FOREIGN_SHARE_MAX: f64 = 0.03;
-/// Of the counters in `/proc`.
+/// Resolution of the counters in `/proc`.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Counters at one instant.
@@ -17,7 +17,7 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Counters {
-    /// Number of ticks in which the processors did anything, or another guest had them.
+    /// Number of ticks in which the processors were busy, or another guest used them.
     busy: u64,
     /// Number of ticks of the measured processes.
     own: u64,

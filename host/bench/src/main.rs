@@ -45,13 +45,13 @@ enum Benchmark {
     /// Recurrent layers on the CPU: DeepCPU's table against the usual alternatives.
     #[command(after_help = RNN_HELP)]
     Rnn(RnnFlags),
-    /// Runs a plugin on layers as it is asked to, for `rnn`.
+    /// Runs a plugin on the requested layers, for `rnn`.
     #[command(hide = true)]
     RnnWorker(WorkerFlags),
     /// Whole models: overhead of host and plugin over ONNX Runtime called directly, and other engines.
     #[command(after_help = ENGINES_HELP)]
     Engines(EnginesFlags),
-    /// Makes tests with a plugin as it is asked to, for `engines`.
+    /// Runs the requested tests with a plugin, for `engines`.
     #[command(hide = true)]
     EnginesWorker(EnginesWorkerFlags),
     /// Preprocessing, scoring, logs and the cache of prepared samples, against OpenCV, pycocotools and librosa.

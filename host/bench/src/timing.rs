@@ -1,4 +1,4 @@
-//! Length of a measurement, and the figures taken from the times of its calls.
+//! Length of a measurement, and the figures of the times of its calls.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Duration of a series of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Window {
-    /// Time before anything counts.
+    /// Time before measurements count.
     pub(crate) warm_up_s: f64,
     /// Minimum time and minimum number of calls ...
     pub(crate) least_s: f64,
@@ -25,7 +25,7 @@ impl Window {
 /// Makes calls one right after the other, and returns the time of each in ns.
 ///
 /// # Errors
-/// The error of the first call that fails.
+/// Returns the error of the first call that fails.
 pub(crate) fn times_ns<E>(window: &Window, mut call: impl FnMut() -> Result<(), E>) -> Result<Vec<u64>, E> {
     let begin = Instant::now();
     while begin.elapsed().as_secs_f64() < window.warm_up_s {
@@ -48,7 +48,7 @@ pub(crate) fn times_ns<E>(window: &Window, mut call: impl FnMut() -> Result<(), 
     }
 }
 
-/// Figures taken from the times of a system's calls.
+/// Figures of the times of a system's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Times {
     pub(crate) median_ns: f64,

@@ -26,12 +26,12 @@ use crate::foreign::{FOREIGN_SHARE_MAX, Watch};
 /// Variables in which kernel libraries look for a number of threads; candle and PoCL (OpenCL) look nowhere else.
 const THREAD_VARIABLES: [&str; 4] =
     ["OMP_NUM_THREADS", "RAYON_NUM_THREADS", "CANDLE_NUM_THREADS", "POCL_MAX_PTHREAD_COUNT"];
-/// Longer than anything takes: to import a package, to load the largest layer, to run it in quiet.
+/// Timeout beyond every duration: importing a package, loading the largest layer, or running it in quiet.
 const LIMIT: Duration = Duration::from_secs(300);
 /// File to which a worker writes the times of its calls, in ns, as little-endian u64.
 const TIMES: &str = "times.u64";
 
-/// The side in Python that answers. A script that runs a system comes after it.
+/// The side in Python that answers. The script of a system follows it.
 const SCRIPT: &str = include_str!("worker.py");
 
 /// Greeting of a worker.
@@ -69,10 +69,10 @@ pub(crate) fn pythons(given: &[PathBuf]) -> Vec<PathBuf> {
     active.into_iter().chain([PathBuf::from("python3")]).collect()
 }
 
-/// Makes something of the first interpreter that can.
+/// Starts a worker with the first suitable interpreter.
 ///
 /// # Errors
-/// Why none can, and how to have these packages.
+/// Returns the reason why none can, and how to have these packages.
 pub(crate) fn in_first_python<T>(
     given: &[PathBuf],
     packages: &str,
@@ -91,8 +91,8 @@ pub(crate) fn in_first_python<T>(
     ))
 }
 
-/// The command that has Python run a system: the side that is the same for all, then the script of the system, with
-/// its specification as the argument.
+/// Returns the command that has Python run a system: the side that is the same for all, then the script of the system,
+/// with its specification as the argument.
 fn python_command(python: &Path, script: &str, spec: &Value, threads: usize) -> Command {
     let mut command = Command::new(python);
     command.args(["-c", &format!("{SCRIPT}{script}"), &spec.to_string()]);
@@ -100,12 +100,12 @@ fn python_command(python: &Path, script: &str, spec: &Value, threads: usize) -> 
     command
 }
 
-/// Sets the number of threads for libraries that look at the environment and not at their options.
+/// Sets the number of threads for libraries that read the environment and not their options.
 pub(crate) fn limit_threads(command: &mut Command, threads: usize) {
     command.envs(THREAD_VARIABLES.map(|variable| (variable, threads.to_string())));
 }
 
-/// The path of this program, to start it again.
+/// Returns the path of this program, to start it again.
 ///
 /// # Errors
 /// If the system does not report it.
@@ -157,7 +157,7 @@ impl Worker {
     /// Starts a process, with its stderr in a file of `folder`, and waits for its version.
     ///
     /// # Errors
-    /// The reason of a failure, in one line.
+    /// Returns the reason of a failure, in one line.
     pub(crate) fn start(
         mut command: Command,
         threads: usize,
@@ -197,10 +197,10 @@ impl Worker {
         Self::start(python_command(python, script, spec, threads), threads, cpus.to_vec(), folder)
     }
 
-    /// Asks for something and waits until it is done.
+    /// Sends a request and waits until it is done.
     ///
     /// # Errors
-    /// Message of the worker, or its exit status with the last line of its stderr.
+    /// Returns a message of the worker, or its exit status with the last line of its stderr.
     pub(crate) fn ask<R: DeserializeOwned>(&mut self, request: &impl Serialize) -> Result<R, String> {
         let mut line = serde_json::to_string(request).map_err(|error| error.to_string())?;
         line.push('\n');
@@ -229,7 +229,7 @@ impl Worker {
         Ok(Measurement { reply, times_ns, foreign_share })
     }
 
-    /// Measures until others are quiet, at most `attempts` times; the quietest counts. The measurement that goes on
+    /// Measures until others are quiet, at most `attempts` times; the quietest counts. The measurement that continues
     /// when the user interrupts is the last one.
     ///
     /// # Errors
@@ -287,8 +287,8 @@ impl Worker {
         }
     }
 
-    /// Kills the process with everything that it has started: a package forked for its telemetry stays for good where
-    /// there is no network. A process that was already reaped is left alone, as its id may now belong to another one.
+    /// Kills the process and all of its descendants: a package forked for its telemetry never ends without a network.
+    /// Leaves a reaped process alone, since its id may now belong to another one.
     fn kill(&self) {
         if !self.is_reaped {
             let _ = kill_process_group(Pid::from_child(&self.process), Signal::KILL);

@@ -49,7 +49,7 @@ const FIND_MAX: &str = "find_max.json";
 /// Searches for the highest load that is VALID, and shows the user each probe and the result.
 ///
 /// # Errors
-/// Every reason why the search ends before it has found anything. It can be resumed from its records.
+/// Returns every reason why the search ends before it has found anything. It can be resumed from its records.
 pub fn find_max(
     mut settings: Settings,
     options: &FindMaxOptions,
@@ -221,7 +221,7 @@ impl Seeker<'_> {
         self.keep()
     }
 
-    /// Writes what `host run` writes of a run.
+    /// Writes the files that `host run` writes for a run.
     fn write_run(&self, folder: &RunFolder, settings: &Settings, test: Test) -> Result<(), HostError> {
         let runs = PerformanceRuns::of(test);
         self.write_result(folder, settings, &runs)?;
@@ -284,7 +284,7 @@ impl Seeker<'_> {
         }
     }
 
-    /// Checks that the search can go on after this test.
+    /// Checks that the search can continue after this test.
     fn check(&mut self, test: &Test) -> Result<(), HostError> {
         if self.interrupt.has_come() {
             return Err(HostError::Interrupted("searching for the peak"));
@@ -314,7 +314,7 @@ impl Seeker<'_> {
         outcome.broken().into_iter().filter(counts).collect()
     }
 
-    /// The estimate of MultiStream, if it is over the bound; such a full run does not count either.
+    /// Returns the estimate of MultiStream, if it is over the bound; such a full run does not count either.
     fn estimate_over_bound_ns(&self, outcome: &TestOutcome) -> Option<u64> {
         let estimate_ns = outcome.figures()?.early_stopping.estimate_ns?;
         let is_bounded = outcome.effective.request.scenario == Scenario::MultiStream;
@@ -377,7 +377,7 @@ impl Seeker<'_> {
         }
     }
 
-    /// Ratio of the bounded figure, at the percentile, to its bound.
+    /// Returns the ratio of the bounded figure, at the percentile, to its bound.
     fn tail_ratio(&self, seen: &ConstraintSeen, outcome: &TestOutcome) -> Option<f64> {
         let bound = self.plan.bounds.iter().find(|bound| bound.what.name() == seen.name)?;
         let figures = outcome.figures()?;
@@ -434,7 +434,7 @@ fn ended_by_outstanding(outcome: &TestOutcome) -> bool {
     outcome.reported_phases().any(|phase| matches!(phase.end, IssueEnd::TooManyOutstanding { .. }))
 }
 
-/// The constraint that a test has missed with its last query, which was one too many.
+/// Returns the constraint that a test has missed with its last query, which was one too many.
 fn too_many_outstanding(query_count: u64) -> ConstraintSeen {
     ConstraintSeen {
         name: OUTSTANDING.to_owned(),
@@ -448,7 +448,7 @@ fn too_many_outstanding(query_count: u64) -> ConstraintSeen {
     }
 }
 
-/// The mean of these times, in ns; 0 of none.
+/// Returns the mean of these times, in ns; 0 of none.
 fn mean(times_ns: impl Iterator<Item = u64>) -> f64 {
     let (mut sum_ns, mut count) = (0.0, 0_u64);
     for time_ns in times_ns {
@@ -458,8 +458,8 @@ fn mean(times_ns: impl Iterator<Item = u64>) -> f64 {
     sum_ns / count.max(1) as f64
 }
 
-/// Returns whether later samples took clearly longer than earlier ones, as they do in a queue that grows.
-/// Without any that were completed nothing speaks against it.
+/// Returns whether later samples took clearly longer than earlier ones, as in a growing queue. Without any that were
+/// completed nothing speaks against it.
 fn has_growing_latency(outcome: &TestOutcome) -> bool {
     const GROWTH: f64 = 1.25;
     let latencies: Vec<_> = outcome.samples().filter_map(SampleRecord::completed_latency_ns).collect();

@@ -1,12 +1,12 @@
-//! Findings for which nothing that a campaign finds counts.
+//! Findings that invalidate all results of a campaign.
 
 use std::fmt;
 
 use proctor_loadgen::Finding;
 use serde::{Deserialize, Serialize};
 
-/// Random weights, answers within reach of the plugin, and changes of the host's process, each told once, in words, as
-/// they may be of a part of a campaign that was resumed. Displays as one text.
+/// Random weights, answers within reach of the plugin, and changes of the host's process, each once, in words, since
+/// they may come from a part of a resumed campaign. Displays as one text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Objections(Vec<String>);
@@ -20,12 +20,12 @@ impl Objections {
         is_new
     }
 
-    /// Tells if nothing speaks against what is found.
+    /// Returns whether there is no objection to the result.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The objections that are none of these findings.
+    /// Returns the objections that are not among these findings.
     pub(crate) fn besides(&self, findings: &[&Finding]) -> Vec<String> {
         let known: Vec<_> = findings.iter().map(|finding| finding.what()).collect();
         self.0.iter().filter(|objection| !known.contains(objection)).cloned().collect()

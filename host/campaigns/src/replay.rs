@@ -1,7 +1,7 @@
 //! `host replay`: repeats the calls of a recording on another build of the plugin, and reports where the two differ.
 //!
 //! A replay is recorded, too, and then the two recordings are compared. The host gives the plugin the same calls, so
-//! any difference comes from the plugin. Calls come one after the other in the order in which they began; a query is
+//! any difference comes from the plugin. Calls come one after another in the order in which they began; a query is
 //! issued once as many samples are completed as were in the recording.
 
 mod comparison;
@@ -23,7 +23,7 @@ use proctor_words::{Conclusion, HostError, UsageError};
 
 use self::{comparison::Comparison, player::Player, recorded::Recorded};
 
-/// Environment variables that say where things are on this machine.
+/// Environment variables with paths of this machine.
 const PLACES: &[&str] = &["PROCTOR_DATA_ROOT", "PROCTOR_PLUGIN_PATH", "PROCTOR_CACHE_FOLDER"];
 
 /// A replay to be made.
@@ -62,7 +62,7 @@ pub fn replay(replay: &Replay, interrupt: &Interrupt) -> Result<(String, Conclus
     Ok((text::in_words(replay, &recorded, &replayed, &comparison), conclusion))
 }
 
-/// The settings of the recorded run, with another plugin, and recorded to another folder.
+/// Returns the settings of the recorded run, with another plugin, and recorded to another folder.
 fn settings(
     replay: &Replay,
     recorded: &Recorded,

@@ -37,7 +37,7 @@ const SCALE: &str = "scale.json";
 /// Options of scaling in addition to the settings of a run, whose `batch_size` and `instances` are the bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScaleOptions {
-    /// The policies, one after the other: names, or settings such as 64x3.
+    /// The policies, one after another: names, or settings such as 64x3.
     pub policies: Vec<String>,
     /// Number of times that each policy runs, at least 1. Every other round in reverse.
     pub rounds: u32,
@@ -52,7 +52,7 @@ pub struct ScaleOptions {
 /// Another latency target from some time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct TargetChange {
-    /// From when on, in ns since the start.
+    /// Begin of its effect, in ns since the start.
     pub at_ns: u64,
     /// The target, in ns.
     pub target_ns: u64,
@@ -61,7 +61,7 @@ pub struct TargetChange {
 /// Scales the plugin of the settings, and shows the user every decision and the setting to use.
 ///
 /// # Errors
-/// Every reason why there is no answer.
+/// Returns every reason why there is no answer.
 pub fn scale(
     mut settings: Settings,
     options: &ScaleOptions,
@@ -106,7 +106,7 @@ pub fn scale(
 /// Policy that the settings have in place of a setting that stays, such as 64x3.
 const STAND_IN: &str = "joint";
 
-/// Target that stands in for one that has to be measured first, in ns: no batch is above it.
+/// Placeholder for a target that has to be measured first, in ns: no batch is above it.
 const UNTIL_MEASURED_NS: u64 = u64::MAX / 4;
 
 fn scale_in(

@@ -41,7 +41,7 @@ pub(crate) fn half_width(a: &[f64], b: &[f64], confidence: f64) -> Option<f64> {
     Some(student * variance.sqrt())
 }
 
-/// The variance between values; `None` of a single one.
+/// Returns the variance between values; `None` of a single one.
 fn between(values: &[f64]) -> Option<Between> {
     let freedom = values.len() as f64 - 1.0;
     let mean = mean(values);

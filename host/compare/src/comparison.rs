@@ -63,13 +63,13 @@ pub enum Verdict {
     Same,
     /// The interval holds 0.
     NoDifference,
-    /// There is a difference, which is no greater than the harness's own floor.
+    /// The difference is not greater than the harness's own floor.
     UnderFloor,
     /// B is better.
     Better,
     /// B is worse.
     Worse,
-    /// There is no interval.
+    /// The figure has no interval.
     Unknown,
 }
 
@@ -89,7 +89,7 @@ impl Row {
         row
     }
 
-    /// The row of the accuracy: means of both sides, and half the width of the interval of their difference.
+    /// Returns the row of the accuracy: means of both sides, and half the width of the interval of their difference.
     fn of_accuracy(a: f64, b: f64, half: Option<f64>) -> Self {
         let share = |difference: f64| if difference == 0.0 { 0.0 } else { difference / a };
         let mut row = Self {
@@ -204,7 +204,7 @@ impl Comparison {
         })
     }
 
-    /// The row of a figure.
+    /// Returns the row of a figure.
     #[must_use]
     pub fn row(&self, figure: Figure) -> Option<&Row> {
         self.rows.iter().find(|row| row.figure == figure)
@@ -231,7 +231,7 @@ impl Comparison {
         Ok(condition.fails(row.and_then(|row| row.interval)))
     }
 
-    /// Returns why no condition passes, regardless of the figures: the first remark that disqualifies a run,
+    /// Returns the reason why no condition passes, regardless of the figures: the first remark that disqualifies a run,
     /// such as that it is INVALID. `None` if the figures decide.
     #[must_use]
     pub fn obstacle(&self) -> Option<String> {
@@ -259,7 +259,8 @@ fn deviations(a: &Side, b: &Side) -> Option<Remark> {
     (!a.is_empty() || !b.is_empty()).then_some(Remark::Deviates { a, b })
 }
 
-/// Remarks on samples without an answer: that B has more of them, and the figures that they leave without a meaning.
+/// Returns the remarks on samples without an answer: that B has more of them, and the figures that they leave without a
+/// meaning.
 fn unanswered(a: &Side, b: &Side, rows: &[Row]) -> Vec<Remark> {
     let (of_a, of_b) = (a.unanswered(), b.unanswered());
     let mut remarks = Vec::new();

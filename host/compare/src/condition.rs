@@ -7,13 +7,13 @@ use crate::figure::{Figure, PERCENTILES};
 /// A figure may not get worse by more than a share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
-    /// The figure.
+    /// Figure of the condition.
     pub figure: Figure,
     /// Limit of its change for the worse, as a share, not negative.
     pub limit: f64,
 }
 
-/// A text that is no condition.
+/// A text that is not a condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("--fail-if \"{text}\", at character {place}: {expected}; write it as in \"p99 > 5%\"")]
 pub struct ConditionError {

@@ -25,7 +25,7 @@ pub enum Part {
     Seed,
 }
 
-/// Something that two sides differ in.
+/// A difference between two sides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
     /// The part of the result.
@@ -40,14 +40,14 @@ pub struct Difference {
 
 /// Settings that say where to and not how.
 const NOT_SETTINGS: [&str; 1] = ["output_folder"];
-/// The end of the names of seeds, which have a part of their own.
+/// The end of the names of seeds, which have their own part.
 const SEED: &str = "_seed";
-/// Keys of the plugin that are measured, or have a part of their own.
+/// Keys of the plugin that are measured, or have their own part.
 const NOT_PLUGIN: [&str; 3] = ["metrics", "stages", "model_files"];
 
 type Facts = BTreeMap<(Part, String), Value>;
 
-/// The differences of the results of two sides, in the order of parts and keys.
+/// Returns the differences of the results of two sides, in the order of parts and keys.
 pub(crate) fn differences(a: &[&Value], b: &[&Value]) -> Vec<Difference> {
     let facts = |runs: &[&Value]| runs.iter().map(|run| facts_of(run)).collect::<Vec<_>>();
     let (a, b) = (facts(a), facts(b));
@@ -111,7 +111,7 @@ fn facts_of(result: &Value) -> Facts {
 const SHOWN_MAX: usize = 40;
 
 impl Difference {
-    /// The values of a side for people.
+    /// Returns the values of a side for people.
     #[must_use]
     pub fn shown(values: &[Value]) -> String {
         let one = |value: &Value| {
@@ -130,7 +130,7 @@ impl Difference {
 }
 
 impl fmt::Display for Difference {
-    /// The name that a sentence has for it.
+    /// Writes the name that a sentence has for it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.part {
             Part::Machine | Part::Setting | Part::Seed => f.write_str(&self.key),

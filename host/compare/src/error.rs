@@ -10,7 +10,7 @@ use crate::{condition::ConditionError, figure::Figure};
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum CompareError {
-    /// Something of a run cannot be read.
+    /// A file of a run cannot be read.
     #[error(transparent)]
     Results(#[from] ResultsError),
     #[error("{} is not whole, so that there is nothing to compare: {}", path.display(), why(ending.as_ref()))]

@@ -24,7 +24,7 @@ pub(crate) const PERCENTILES: [u16; 6] = [500, 900, 950, 970, 990, 999];
 pub(crate) const SHIFTS: [u16; 13] = [100, 200, 300, 400, 500, 600, 700, 800, 900, 950, 970, 990, 999];
 
 impl Figure {
-    /// The figures with a line of their own in a scenario. In Offline all samples count from the start of the one
+    /// Returns the figures with their own line in a scenario. In Offline all samples count from the start of the one
     /// query, so that their latencies are the progress of the run and no latency of any work.
     #[must_use]
     pub fn of(scenario: Scenario) -> Vec<Self> {
@@ -33,7 +33,7 @@ impl Figure {
         latencies.chain([Self::Throughput]).collect()
     }
 
-    /// The figure of a name, such as `p99.9`, `mean`, `throughput` or `accuracy`; `None` for any other name.
+    /// Returns the figure of a name, such as `p99.9`, `mean`, `throughput` or `accuracy`; `None` for any other name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let percentiles = PERCENTILES.map(Self::Percentile);
@@ -41,7 +41,7 @@ impl Figure {
         all.into_iter().find(|figure| figure.to_string() == name)
     }
 
-    /// Unit of its values.
+    /// Returns the unit of its values.
     #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl Figure {
         }
     }
 
-    /// A value for people, with its unit.
+    /// Returns a value for people, with its unit.
     pub(crate) fn shown(self, value: f64) -> String {
         match self {
             // Not negative, and far below 2^64.

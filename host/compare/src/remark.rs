@@ -29,7 +29,7 @@ pub enum Remark {
     Torn {
         /// Folder of the run.
         run: PathBuf,
-        /// Bytes at the end that are no sample.
+        /// Bytes at the end that are not a sample.
         bytes: u64,
     },
     /// The file of samples has another number of them than the result.
@@ -67,7 +67,7 @@ pub enum Remark {
     },
     /// A greater share of the samples has no answer in B than in A.
     AnswersLess {
-        /// Samples without an answer in A, and all of them.
+        /// Number of samples without an answer in A, and the total.
         a: (u64, u64),
         /// The same of B.
         b: (u64, u64),
@@ -81,12 +81,12 @@ pub enum Remark {
     OfflineLatencies,
     /// Neighbours hang together over too large a part of the run.
     LongCorrelation {
-        /// The figures.
+        /// Names of the figures.
         figures: Vec<Figure>,
     },
     /// The samples do not carry an interval.
     TooFewSamples {
-        /// The figures.
+        /// Names of the figures.
         figures: Vec<Figure>,
     },
     /// All runs issued their queries at the same instants.
@@ -103,7 +103,7 @@ pub enum Remark {
 }
 
 impl Remark {
-    /// Returns whether this prevents any figure from passing a condition: the measurement is not what was asked for.
+    /// Returns whether this prevents any figure from passing a condition: the measurement is not the request.
     pub(crate) fn is_obstacle(&self) -> bool {
         matches!(
             self,
@@ -117,7 +117,7 @@ impl Remark {
         )
     }
 
-    /// Its name for programs.
+    /// Returns the name for programs.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {

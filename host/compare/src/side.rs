@@ -23,9 +23,9 @@ const ACCURACY_LOG: &str = "mlperf_log_accuracy.json";
 /// One side of a comparison.
 #[derive(Debug)]
 pub struct Side {
-    /// The folder, as it was given.
+    /// The folder, as given.
     pub folder: PathBuf,
-    /// Its runs, by name: at least one.
+    /// Runs, by name: at least one.
     pub(crate) runs: Vec<SideRun>,
     /// Remarks on the files that were read.
     pub(crate) remarks: Vec<Remark>,
@@ -85,7 +85,7 @@ impl Side {
         self.runs.len()
     }
 
-    /// Checks that the runs differ in nothing that was chosen.
+    /// Checks that the runs differ in no chosen setting.
     fn check_repeats(&self) -> Result<(), CompareError> {
         let first = &self.runs[0];
         for other in &self.runs[1..] {
@@ -130,7 +130,7 @@ impl Side {
         self.runs.iter().map(|run| &run.measured).collect()
     }
 
-    /// The results as they are.
+    /// Returns the raw results.
     pub(crate) fn json(&self) -> Vec<&Value> {
         self.runs.iter().map(|run| &run.json).collect()
     }

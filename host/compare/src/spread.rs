@@ -41,7 +41,7 @@ impl Side {
 }
 
 impl Spread {
-    /// Text for a terminal.
+    /// Returns the text for a terminal.
     #[must_use]
     pub fn text(&self) -> String {
         let head =
@@ -58,7 +58,7 @@ impl Spread {
         format!("{} ({runs})\n{}{}", self.name, table(&rows), notes.collect::<String>())
     }
 
-    /// All of it for programs.
+    /// Returns all of it for programs.
     #[must_use]
     pub fn json(&self) -> Value {
         let figure = |(figure, values): &(Figure, Vec<f64>)| {
@@ -80,13 +80,13 @@ impl Spread {
     }
 }
 
-/// The middle of ascending values, or the mean of the two.
+/// Returns the middle of ascending values, or the mean of the two.
 fn median(values: &[f64]) -> f64 {
     let half = values.len() / 2;
     if values.len() % 2 == 1 { values[half] } else { f64::midpoint(values[half - 1], values[half]) }
 }
 
-/// Standard deviation over the mean.
+/// Returns the standard deviation over the mean.
 fn deviation(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

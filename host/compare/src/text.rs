@@ -14,7 +14,7 @@ use crate::{
 const PICTURE_COLUMNS: usize = 49;
 
 impl Comparison {
-    /// Text for a terminal: the difference of everything else first, then figures, then the shifts.
+    /// Returns the text for a terminal: the difference of everything else first, then figures, then the shifts.
     #[must_use]
     pub fn text(&self) -> String {
         let side = |(name, runs): &(String, usize)| format!("{name} ({})", counted(*runs as u64, "run"));
@@ -51,7 +51,7 @@ impl Comparison {
         format!("  these runs differ in {}\n{}", listed(&names), table(&rows))
     }
 
-    /// The shift of each percentile with its interval as a bar.
+    /// Returns the shift of each percentile with its interval as a bar.
     fn picture(&self) -> String {
         let ends = self.shifts.iter().flat_map(|row| {
             let (low, high) = row.interval.unwrap_or((row.change, row.change));
@@ -120,7 +120,7 @@ impl Row {
     }
 }
 
-/// A share in percent, with one digit behind the point, and two below 1.
+/// Returns a share in percent, with one digit behind the point, and two below 1.
 fn number(share: f64) -> String {
     let percent = share * 100.0;
     let text = if percent.abs() < 1.0 { format!("{percent:.2}") } else { format!("{percent:.1}") };
@@ -136,7 +136,7 @@ fn percent(share: f64) -> String {
     format!("{} %", number(share))
 }
 
-/// A number without zeros at its end.
+/// Returns a number without zeros at its end.
 fn trimmed(value: f64) -> String {
     ((value * 1e6).round() / 1e6).to_string()
 }

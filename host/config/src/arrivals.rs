@@ -25,12 +25,12 @@ const PARAMETERS: [(ArrivalKind, &[&str]); 4] = [
     (ArrivalKind::Trace, &["arrivals_trace", "arrivals_speed"]),
 ];
 
-/// The settings that are about this process alone.
+/// Returns the settings that are about this process alone.
 pub(crate) fn parameters(kind: ArrivalKind) -> &'static [&'static str] {
     PARAMETERS.iter().find(|(of, _)| *of == kind).map_or(&[], |(_, keys)| keys)
 }
 
-/// The settings that are about other processes than this one.
+/// Returns the settings that are about other processes than this one.
 pub(crate) fn idle_parameters(kind: ArrivalKind) -> impl Iterator<Item = &'static str> {
     PARAMETERS.iter().filter(move |(of, _)| *of != kind).flat_map(|(_, keys)| keys.iter().copied())
 }
@@ -48,7 +48,7 @@ fn read(path: &Path) -> Result<Trace, Box<ConfigError>> {
     trace.map_err(|error| Box::new(ConfigError::Trace { path: path.to_owned(), error }))
 }
 
-/// The rate of the trace, as the layer of settings between the benchmark and the files.
+/// Returns the rate of the trace, as the layer of settings between the benchmark and the files.
 pub(crate) fn rate_of_trace(run: &RunSettings, trace: &Trace) -> Result<Layer, Box<ConfigError>> {
     let origin = Origin::Trace { path: trace.name().into() };
     let text = (trace.rate_qps() * run.arrivals_speed).to_string();

@@ -35,13 +35,13 @@ pub const BENCHMARK_SCHEMA_VERSION: u64 = 1;
 /// A checked benchmark definition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Benchmark {
-    /// Its name, unique among the built-in ones.
+    /// Name, unique among the built-in ones.
     pub id: String,
     /// The kind of problem, such as `image classification`.
     pub task: String,
     /// A sentence or two for people.
     pub description: String,
-    /// The model.
+    /// Model of the benchmark.
     pub model: Model,
     /// Name of the data set.
     pub dataset: String,
@@ -54,7 +54,7 @@ pub struct Benchmark {
     pub untimed_steps: Vec<UntimedStep>,
     /// Tensors of one sample that go into the model, without a batch dimension.
     pub inputs: Vec<TensorSpec>,
-    /// Tensors of one sample that come out of it. The response data are these, one after the other.
+    /// Tensors that the model returns for one sample. The response data are these, one after another.
     pub outputs: Vec<TensorSpec>,
     /// True if the last of them may have fewer elements than its shape, such as the tokens of an answer.
     pub last_output_varies: bool,
@@ -77,15 +77,14 @@ pub struct Benchmark {
 pub struct Model {
     /// Name by which plugins declare it, and by which `mlperf.conf` and `user.conf` may set values for it.
     pub id: String,
-    /// Its files by format: `safetensors` and `onnx` are different forms of the same weights, `vocabulary` goes with
-    /// them.
+    /// Files by format: `safetensors` and `onnx` are different forms of the same weights, `vocabulary` goes with them.
     pub files: BTreeMap<String, ModelFile>,
-    /// By precision, the files that replace the file of the same format when it is computed in that precision.
+    /// Files by precision that replace the file of the same format when the model is computed in that precision.
     pub precisions: BTreeMap<String, BTreeMap<String, ModelFile>>,
 }
 
 impl Model {
-    /// The files for a precision, by format: its own files, and the general ones of the other formats.
+    /// Returns the files for a precision, by format: its own files, and the general ones of the other formats.
     #[must_use]
     pub fn files_for(&self, precision: &str) -> BTreeMap<&str, &ModelFile> {
         let own = self.precisions.get(precision).into_iter().flatten();
@@ -118,10 +117,10 @@ pub enum ModelFile {
     },
     /// A file that the user gives, as it may not be passed on.
     Supplied {
-        /// Sentence on which file it is and how to come by it.
+        /// Sentence about the file and how to get it.
         about: String,
-        /// Name of the recipe of random weights of the same shapes, if there is one. Where the user gives no file they
-        /// stand in for it, so that everything but the answers can be tried; such a run is INVALID.
+        /// Name of the recipe of random weights of the same shapes, if there is one. They replace a file that the user
+        /// does not give, so that everything but the answers can be tried; such a run is INVALID.
         stand_in: Option<String>,
     },
     /// A file of the data set.
@@ -142,7 +141,7 @@ pub struct Quality {
     pub target_ratio: f64,
     /// Source of the right answers.
     pub answers: AnswerKind,
-    /// By precision, the largest difference of a value from the right one; of metrics that compare values.
+    /// Largest difference of a value from the right one, by precision; for metrics that compare values.
     pub tolerance: BTreeMap<String, f64>,
 }
 
@@ -175,7 +174,7 @@ pub struct QslCounts {
 }
 
 impl QslCounts {
-    /// The settings that apply to a test over a library of these sizes.
+    /// Returns the settings that apply to a test over a library of these sizes.
     ///
     /// # Errors
     /// If the settings make no test.
@@ -190,13 +189,13 @@ impl Benchmark {
     /// Reads and checks a definition. `file` is named in errors and origins.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Returns everything that is wrong with it.
     pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigErrors> {
         form::parse(text, file).and_then(|raw| validate::validate(raw, file)).map_err(ConfigErrors)
     }
 
-    /// The benchmark of this name, or of the definition at this path. A name with a `/` or with `.toml` at its end is a
-    /// path.
+    /// Returns the benchmark of this name, or of the definition at this path. A name with a `/` or with `.toml` at its
+    /// end is a path.
     ///
     /// # Errors
     /// If no definition has this name, with the nearest match; or every mistake in the definition.
@@ -204,7 +203,7 @@ impl Benchmark {
         library::find(name, &Origin::Flag { flag: "--benchmark".to_owned() }).map_err(ConfigErrors)
     }
 
-    /// The settings for a scenario, as a layer.
+    /// Returns the settings for a scenario, as a layer.
     pub(crate) fn layer(&self, scenario: RoundScenario) -> Layer {
         let origin = Origin::Benchmark { name: self.id.clone(), file: self.file.clone() };
         let settings = self.scenarios.get(&scenario).into_iter().flatten();

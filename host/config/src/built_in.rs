@@ -6,8 +6,8 @@ use include_dir::{Dir, File};
 
 use crate::error::ConfigErrors;
 
-/// The definitions in a folder of files `<id>.toml`, each parsed when it is first asked for: a program that looks up
-/// one of them need not wait for all.
+/// The definitions in a folder of files `<id>.toml`, each parsed on first use: a program that needs one of them need
+/// not wait for all.
 pub(crate) struct BuiltIn<T> {
     definitions: Vec<Definition<T>>,
     parse: fn(&str, &Path) -> Result<T, ConfigErrors>,
@@ -20,7 +20,7 @@ struct Definition<T> {
 }
 
 impl<T> BuiltIn<T> {
-    /// The files directly in `folder`.
+    /// Returns the files directly in `folder`.
     pub(crate) fn new(
         folder: &'static Dir<'static>,
         parse: fn(&str, &Path) -> Result<T, ConfigErrors>,
@@ -34,17 +34,17 @@ impl<T> BuiltIn<T> {
         Self { definitions, parse }
     }
 
-    /// Their ids, in order.
+    /// Returns their ids, in order.
     pub(crate) fn ids(&self) -> impl Iterator<Item = &'static str> {
         self.definitions.iter().map(|definition| definition.id)
     }
 
-    /// All of them, in the order of their ids.
+    /// Returns all of them, in the order of their ids.
     pub(crate) fn all(&self) -> impl Iterator<Item = &T> {
         self.definitions.iter().map(|definition| self.parsed(definition))
     }
 
-    /// The one of this id.
+    /// Returns the one of this id.
     pub(crate) fn get(&self, id: &str) -> Option<&T> {
         let found = self.definitions.binary_search_by_key(&id, |definition| definition.id).ok()?;
         Some(self.parsed(&self.definitions[found]))

@@ -1,4 +1,4 @@
-//! From the text of a file, a variable or a flag to a checked value of a known setting.
+//! Turns the text of a file, a variable or a flag into a checked value of a known setting.
 
 use proctor_loadgen::config_file::{config_keys, percent_of_share, setting_of_key};
 use proctor_prepared::RowAggregation;
@@ -14,7 +14,7 @@ use crate::{
     value::Value,
 };
 
-/// A setting as it was written.
+/// A setting as written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Raw {
     pub(crate) key: String,
@@ -38,7 +38,7 @@ pub(crate) enum Form {
     Other,
 }
 
-/// The seeds that the short name `seed` stands for.
+/// The seeds that the short name `seed` sets.
 const SEEDS: [&str; 3] = ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"];
 
 /// Checks all settings of one source, resolves the short names among them, and makes a layer of each line, variable or
@@ -94,7 +94,7 @@ fn check(raw: &Raw, scenario: Scenario) -> Result<Layer, Box<ConfigError>> {
     }))
 }
 
-/// The same value in the unit of the setting, under a name that shows both.
+/// Returns the same value in the unit of the setting, under a name that shows both.
 fn scaled(raw: &Raw, key: &Key, factor: f64) -> Result<Raw, Box<ConfigError>> {
     let name = format!("{} ({})", raw.key, key.name);
     if factor == 1.0 {
@@ -164,7 +164,7 @@ pub(crate) fn check_value(key: &Key, raw: &Raw) -> Result<Value, Box<ConfigError
     }
 }
 
-/// A whole number, also written as `1e6` or `5.0`; what lies outside of 64 bits comes back as something too large.
+/// Returns a whole number, also written as `1e6` or `5.0`; a number outside of 64 bits comes back as too large.
 fn parse_integer(text: &str) -> Option<i128> {
     if let Ok(value) = text.parse() {
         return Some(value);
@@ -208,8 +208,8 @@ fn out_of_range(key: &Key, raw: &Raw) -> Box<ConfigError> {
     })
 }
 
-/// The setting that a key of LoadGen's files means, with model and scenario as in `*.Server.target_qps`, or with the
-/// scenario alone, as in a table `[Server]`. `None` if it is no such key.
+/// Returns the setting that a key of LoadGen's files means, with model and scenario as in `*.Server.target_qps`, or
+/// with the scenario alone, as in a table `[Server]`. `None` if it is no such key.
 fn setting_of_line(key: &str, scenario: Scenario) -> Option<&'static str> {
     let (start, name) = key.rsplit_once('.')?;
     let (model, of) = start.rsplit_once('.').map_or((None, start), |(model, of)| (Some(model), of));

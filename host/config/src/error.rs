@@ -10,12 +10,12 @@ use crate::{
     suite::choice::{RoundScenario, Suite},
 };
 
-/// One thing that is wrong with the settings. Every message names the place, the key and the value.
+/// A fault in the settings. Every message names the place, the key and the value.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
     #[error("cannot read {}: {source}", path.display())]
     CannotRead { path: PathBuf, source: io::Error },
-    /// A file that was asked for is another kind of file; `what` says which.
+    /// A requested file is another kind of file; `what` says which.
     #[error("cannot read {}: {what}", path.display())]
     Misfetched { path: PathBuf, what: &'static str },
     /// A file is not TOML.
@@ -33,7 +33,7 @@ pub(crate) enum ConfigError {
     NoTrace,
     #[error("{origin}: unknown setting \"{key}\"{hint}")]
     UnknownKey { origin: Origin, key: String, hint: String },
-    /// A key with model and scenario, as LoadGen's files have them.
+    /// A key with model and scenario, as in LoadGen's files.
     #[error(
         "{origin}: {key} is a line of LoadGen's files: put it into a file for --user-conf, or set {setting}"
     )]
@@ -74,10 +74,10 @@ pub(crate) enum ConfigError {
         scenario: RoundScenario,
         reason: String,
         known: String,
-        /// For Interactive, the rounds that have it, in words; else empty.
+        /// The rounds that have Interactive, in words; otherwise empty.
         having: String,
     },
-    /// The round does not have Interactive for the benchmark. `own` is the benchmark that it has in its place.
+    /// The round does not have Interactive for the benchmark. `own` is the benchmark that it has instead.
     #[error("{origin}: scenario = Interactive: {round} does not have it; {having}{}", in_its_place(*own, round))]
     NoInteractive { origin: Origin, round: &'static str, own: Option<&'static str>, having: String },
     #[error("{origin}: suite = {suite}: {round} has no suites; leave it out")]
@@ -102,7 +102,7 @@ fn because(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(", because {reason}") }
 }
 
-/// Everything that is wrong with the settings, at least one thing.
+/// All faults of the settings, at least one.
 #[derive(Debug)]
 pub struct ConfigErrors(pub(crate) Vec<ConfigError>);
 

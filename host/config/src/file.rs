@@ -1,4 +1,4 @@
-//! Reading `proctor.toml`: top-level keys are settings, tables are options of plugins.
+//! Reads `proctor.toml`: top-level keys are settings, tables are options of plugins.
 
 pub(crate) mod text;
 
@@ -44,7 +44,7 @@ pub(crate) fn syntax_error(
     ConfigError::TomlSyntax { path: path.to_owned(), line, message }
 }
 
-/// The line, from 1, of a byte position.
+/// Returns the line, from 1, of a byte position.
 fn line_of(text: &str, position: usize) -> usize {
     let before = &text.as_bytes()[..position.min(text.len())];
     1 + before.iter().filter(|byte| **byte == b'\n').count()

@@ -1,4 +1,4 @@
-//! Reading and checking TOML files of a fixed form: definitions of benchmarks, and the files of the suites.
+//! Reads and checks TOML files of a fixed form: definitions of benchmarks, and the files of the suites.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ impl<'a> Checker<'a> {
         Self { file, errors: Vec::new() }
     }
 
-    /// The checked file, if nothing is wrong with it.
+    /// Returns the checked file, if it has no fault.
     pub(crate) fn end<T>(self, checked: T) -> Result<T, Vec<ConfigError>> {
         if self.errors.is_empty() { Ok(checked) } else { Err(self.errors) }
     }
@@ -47,7 +47,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The one of `known` that has this name.
+    /// Returns the one of `known` that has this name.
     pub(crate) fn one_of<T: Copy>(
         &mut self,
         key: &str,
@@ -81,7 +81,7 @@ impl<'a> Checker<'a> {
         value.unsigned_abs()
     }
 
-    /// The steps of the key `untimed_steps`, which rounds and definitions of benchmarks have.
+    /// Returns the steps of the key `untimed_steps`, which rounds and definitions of benchmarks have.
     pub(crate) fn untimed_steps(&mut self, names: &[String]) -> Vec<UntimedStep> {
         let mut steps = Vec::new();
         for name in names {
@@ -111,7 +111,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &Path) -> Result<T, V
     result.map_err(|errors| errors.into_iter().map(|error| explain(&error, file)).collect())
 }
 
-/// The error with the path of its key; for an unknown key with the near match.
+/// Returns the error with the path of its key; for an unknown key with the near match.
 fn explain(error: &figment::Error, file: &Path) -> ConfigError {
     let parent = error.path.join(".");
     let below = |name: &str| if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") };

@@ -66,17 +66,17 @@ pub enum When {
 /// Everything about a setting but its value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Key {
-    /// Its name, in files, in `--set` and, with `PROCTOR_` before it, as an environment variable.
+    /// Name, in files, in `--set` and, with `PROCTOR_` before it, as an environment variable.
     pub name: &'static str,
     /// The values that it takes.
     pub kind: Kind,
     /// Unit of the value, or empty.
     pub unit: &'static str,
-    /// Its meaning, in a sentence.
+    /// Meaning, in a sentence.
     pub help: &'static str,
-    /// Its value if no source gives one.
+    /// Value if no source gives one.
     pub(crate) default: DefaultValue,
-    /// Its own flag, if it has one besides `--set`.
+    /// Own flag, if it has one besides `--set`.
     pub flag: Option<Flag>,
     /// Conditions without which it has no effect in a run; the first that fails is reported.
     pub only: &'static [When],
@@ -104,21 +104,21 @@ pub(crate) enum DefaultValue {
 /// A flag of the command line that is a name for a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flag {
-    /// Its name without the dashes.
+    /// Name without the dashes.
     pub long: &'static str,
-    /// Its letter, if it has one.
+    /// Letter, if it has one.
     pub short: Option<char>,
     /// The word for its value in help, or empty for the name in capitals.
     pub value_name: &'static str,
 }
 
 impl Kind {
-    /// A whole number, both ends included.
+    /// Creates a whole number, both ends included.
     pub(crate) const fn integer(min: u64, max: u64) -> Self {
         Self::Integer { min, max }
     }
 
-    /// A number, both ends included.
+    /// Creates a number, both ends included.
     pub(crate) const fn number(range: &RangeInclusive<f64>) -> Self {
         Self::Number { min: *range.start(), max: *range.end(), inclusive: true }
     }
@@ -139,7 +139,7 @@ impl Flag {
 }
 
 impl DefaultValue {
-    /// The value; `None` for fields of the load generator.
+    /// Returns the value; `None` for fields of the load generator.
     pub(crate) fn value(self) -> Option<Value> {
         Some(match self {
             Self::Unset(_) => Value::Unset,
@@ -153,7 +153,7 @@ impl DefaultValue {
 }
 
 impl Key {
-    /// Its meaning, and the meaning of leaving it out.
+    /// Returns the meaning, and the meaning of leaving it out.
     #[must_use]
     pub fn explanation(&self) -> String {
         match self.default {
@@ -162,7 +162,7 @@ impl Key {
         }
     }
 
-    /// The values that the setting takes, in words, with the range and the unit.
+    /// Returns the values that the setting takes, in words, with the range and the unit.
     #[must_use]
     pub fn expected(&self) -> String {
         let unit = if self.unit.is_empty() { String::new() } else { format!(" ({})", self.unit) };
@@ -179,7 +179,7 @@ impl Key {
         }
     }
 
-    /// The names that a setting takes; none if it takes other values.
+    /// Returns the names that a setting takes; none if it takes other values.
     #[must_use]
     pub fn names(&self) -> Vec<&'static str> {
         match self.kind {
@@ -190,7 +190,7 @@ impl Key {
         }
     }
 
-    /// The help of its flag: its meaning, the names that it takes, and its default.
+    /// Returns the help of its flag: its meaning, the names that it takes, and its default.
     #[must_use]
     pub fn flag_help(&self) -> String {
         let names = match self.names() {

@@ -36,8 +36,9 @@ pub(crate) fn find(name: &str) -> Option<&'static Key> {
     keys().iter().find(|key| key.name == name)
 }
 
-/// The fields of [`TestSettings`] that are settings of their own. Scenario, mode and rules are the host's, which runs
-/// the accuracy and the performance of a benchmark in one go, by rules that decide more than the load generator.
+/// Returns the fields of [`TestSettings`] that are settings of their own. Scenario, mode and rules are the host's,
+/// which runs the accuracy and the performance of a benchmark in one go, by rules that decide more than the load
+/// generator.
 pub(crate) fn test_fields() -> impl Iterator<Item = &'static FieldInfo> {
     TestSettings::FIELDS.iter().filter(|field| !matches!(field.name, "scenario" | "mode" | "rules"))
 }

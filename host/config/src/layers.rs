@@ -17,7 +17,7 @@ use crate::{origin::Origin, value::Value};
 /// A value, its origin, and the values that it replaces.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Effective {
-    /// The value.
+    /// Value in effect.
     pub value: Value,
     /// Origin of the value.
     pub origin: Origin,
@@ -28,7 +28,7 @@ pub struct Effective {
 /// A value that did not win.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Overridden {
-    /// The value.
+    /// The replaced value.
     pub value: Value,
     /// Origin of the value.
     pub origin: Origin,
@@ -62,8 +62,8 @@ impl Provider for Layer {
         self.origin.metadata()
     }
 
-    /// A list for each setting. A dot in the name of a plugin's option is part of the name: a table of options would
-    /// take the place of a setting with the name of the plugin.
+    /// Returns a list for each setting. A dot in the name of a plugin's option is part of the name: a table of options
+    /// would take the place of a setting with the name of the plugin.
     fn data(&self) -> Result<Map<Profile, Dict>, figment::Error> {
         let mut lists: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
         for (key, value) in &self.values {
@@ -82,8 +82,8 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    /// The defaults, with the values of a layer in place of theirs. Nobody has set the defaults, so the layer does not
-    /// count as replacing them.
+    /// Returns the defaults, with the values of a layer in place of theirs. Nobody has set the defaults, so the layer
+    /// does not count as replacing them.
     pub(crate) fn of_defaults_but(mut defaults: Layer, layer: Layer) -> Self {
         defaults.values.retain(|(key, _)| layer.values.iter().all(|(other, _)| other != key));
         Self::of_one(defaults).under(&Self::of_one(layer))
@@ -97,8 +97,8 @@ impl Layers {
         Self { figment, origins: tag.map(|tag| (tag, layer.origin)).into_iter().collect() }
     }
 
-    /// Merges layers by halves: figment copies everything whenever it takes something, so one by one would take the
-    /// square of the length of a file.
+    /// Merges layers by halves: figment copies everything on each merge, so one by one would take quadratic time in the
+    /// length of a file.
     fn of(mut layers: Vec<Layer>) -> Self {
         if layers.len() > 1 {
             let upper = layers.split_off(layers.len() / 2);
@@ -118,7 +118,7 @@ impl Layers {
         Self { figment: self.figment.admerge(&upper.figment), origins: self.origins }
     }
 
-    /// Each setting and option that a layer names, with its value, its origin, and everything that it replaces.
+    /// Returns each setting and option that a layer names, with its value, its origin, and everything that it replaces.
     pub(crate) fn effective(&self) -> BTreeMap<String, Effective> {
         let lists: BTreeMap<String, Vec<Tagged<Value>>> =
             self.figment.extract().expect("every layer provides lists of values");

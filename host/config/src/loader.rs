@@ -1,4 +1,4 @@
-//! From the sources of settings to [`Settings`].
+//! Turns the sources of settings into [`Settings`].
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -36,7 +36,7 @@ use crate::{
 pub const CONFIG_FILE: &str = "proctor.toml";
 /// Start of the names of environment variables that are settings.
 const VARIABLE_PREFIX: &str = "PROCTOR_";
-/// The variable with that prefix that is no setting: the filter of the log.
+/// The variable with that prefix that is not a setting: the filter of the log.
 const LOG_VARIABLE: &str = "PROCTOR_LOG";
 
 /// Collects the sources of settings and makes [`Settings`] of them.
@@ -56,18 +56,19 @@ pub struct Loader {
     /// Settings of an earlier run, from its result or log.
     recorded: Vec<Raw>,
     flags: Vec<Raw>,
-    /// Arguments of `--set` that are no assignments.
+    /// Arguments of `--set` that are not assignments.
     malformed: Vec<String>,
 }
 
 impl Loader {
-    /// A loader without any source but the defaults. It reads neither the environment nor the current folder.
+    /// Creates a loader without any source but the defaults. It reads neither the environment nor the current folder.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A loader with the environment of the process and the `proctor.toml` of the current folder, if there is one.
+    /// Creates a loader with the environment of the process and the `proctor.toml` of the current folder, if there is
+    /// one.
     #[must_use]
     pub fn from_system() -> Self {
         // A variable that is not UTF-8 can be no setting, since all names are.
@@ -163,7 +164,7 @@ impl Loader {
     /// Reads all sources, checks everything, and merges it.
     ///
     /// # Errors
-    /// Everything that is wrong, as far as one problem does not hide another.
+    /// Returns everything that is wrong, as far as one problem does not hide another.
     pub fn load(self) -> Result<Settings, ConfigErrors> {
         let malformed = self.malformed.iter().cloned();
         let mut errors: Vec<_> = malformed
@@ -271,8 +272,8 @@ fn is_absent(error: &ConfigError) -> bool {
     matches!(error, ConfigError::CannotRead { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }
 
-/// The layers of one source: a file, the environment, or the flags. Where it gives a setting two values, a warning says
-/// which one wins.
+/// Returns the layers of one source: a file, the environment, or the flags. Where it gives a setting two values, a
+/// warning says which one wins.
 fn layers_of(
     raws: &[Raw],
     scenario: Scenario,
@@ -307,7 +308,7 @@ fn set_twice(layers: &[Layer]) -> Vec<String> {
     warnings
 }
 
-/// The value of a setting in the topmost of these layers, unchecked, or the default.
+/// Returns the value of a setting in the topmost of these layers, unchecked, or the default.
 fn selected(layers: &[&Vec<Raw>], key: &str) -> (Origin, String) {
     let found = layers.iter().rev().find_map(|layer| layer.iter().rfind(|raw| raw.key == key));
     match found {
@@ -319,7 +320,7 @@ fn selected(layers: &[&Vec<Raw>], key: &str) -> (Origin, String) {
     }
 }
 
-/// The chosen benchmark. After an error the first built-in one stands in for it, so that the rest can be checked.
+/// Returns the chosen benchmark. After an error the first built-in one replaces it, so that the rest can be checked.
 fn choose_benchmark(
     upper: &[&Vec<Raw>],
     scenario: RoundScenario,
@@ -359,8 +360,8 @@ fn choose_benchmark(
     benchmark
 }
 
-/// The layers of a file in LoadGen's format, one for each setting that it gives a value. It is applied to the test that
-/// the layers below make, for the scenario that is run, which a layer above may choose.
+/// Returns the layers of a file in LoadGen's format, one for each setting that it gives a value. It is applied to the
+/// test that the layers below make, for the scenario that is run, which a layer above may choose.
 fn read_conf(
     path: &Path,
     kind: ConfigFileKind,
@@ -419,8 +420,8 @@ fn read_conf(
 /// Maximum number of unknown models of a file that are reported, with a warning for each.
 const UNKNOWN_MODELS_TOLD: usize = 10;
 
-/// A warning for each of the first models that neither LoadGen's file nor a benchmark has, and one for the others: a
-/// line for such a model is never read.
+/// Returns a warning for each of the first models that neither LoadGen's file nor a benchmark has, and one for the
+/// others: a line for such a model is never read.
 fn unknown_models(path: &Path, model: &str, report: &ConfigFileReport) -> Vec<String> {
     if report.other_models.is_empty() {
         return Vec::new();

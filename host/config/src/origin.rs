@@ -13,19 +13,19 @@ pub enum Origin {
     Default,
     /// The rules of the round.
     Round {
-        /// Its name.
+        /// Name of the round.
         name: String,
     },
     /// The preset.
     Preset {
-        /// Its name.
+        /// Name of the preset.
         name: String,
     },
     /// The definition of the benchmark.
     Benchmark {
         /// Id of the benchmark.
         name: String,
-        /// Its file; for a built-in definition just the name of the file.
+        /// File; for a built-in definition just the name of the file.
         file: PathBuf,
     },
     /// The benchmark of the suites that the definition links to, in the round of the run.
@@ -34,24 +34,24 @@ pub enum Origin {
         name: String,
         /// Name of the round.
         round: String,
-        /// Its file.
+        /// File of the round.
         file: PathBuf,
     },
     /// The recorded trace of arrivals.
     Trace {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The configuration file, `proctor.toml`.
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Line of the value, from 1.
         line: usize,
     },
     /// A file in LoadGen's own format, `mlperf.conf` or `user.conf`.
     LoadGenConf {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Line of the value, from 1.
         line: u64,
@@ -60,26 +60,26 @@ pub enum Origin {
     },
     /// The audit file of the run, whose settings are in effect in its performance run.
     Audit {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Line of the value, from 1.
         line: u64,
-        /// The key, as it stands there.
+        /// The key, as written there.
         key: String,
     },
     /// An environment variable.
     Environment {
-        /// Its name.
+        /// Name of the variable.
         variable: String,
     },
     /// The record of an earlier run: its result, or its log.
     Recorded {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The command line.
     Flag {
-        /// The flag, as it was written.
+        /// The flag, as written.
         flag: String,
     },
 }
@@ -109,7 +109,7 @@ impl Origin {
         }
     }
 
-    /// The same for figment, which has room for a text and for a file, a variable or a flag.
+    /// Returns the same for figment, which has room for a text and for a file, a variable or a flag.
     pub(crate) fn metadata(&self) -> Metadata {
         let metadata = Metadata::named(self.to_string());
         match self {

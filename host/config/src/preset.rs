@@ -38,7 +38,7 @@ pub(crate) struct Length {
     pub(crate) runs: u64,
 }
 
-/// The defaults, which hold every setting: LoadGen's own, with the seeds of `mlperf.conf`, and the host's.
+/// Returns the defaults, which hold every setting: LoadGen's own, with the seeds of `mlperf.conf`, and the host's.
 pub(crate) fn defaults() -> Layer {
     let (test, seeds) = (TestSettings::default(), seeds().collect::<BTreeMap<_, _>>());
     let fields = keys::test_fields().map(|field| {
@@ -49,7 +49,8 @@ pub(crate) fn defaults() -> Layer {
     Layer::new(Origin::Default, run.chain(fields))
 }
 
-/// The settings of a preset under some rules, for a scenario of a benchmark, whose model `mlperf.conf` may know.
+/// Returns the settings of a preset under some rules, for a scenario of a benchmark, whose model `mlperf.conf` may
+/// know.
 pub(crate) fn preset(name: &str, rules: Rules, benchmark: &Benchmark, scenario: RoundScenario) -> Layer {
     let round = round_rules(rules);
     let mut values = match &round.length {
@@ -63,7 +64,7 @@ pub(crate) fn preset(name: &str, rules: Rules, benchmark: &Benchmark, scenario: 
     Layer::new(Origin::Preset { name: name.to_owned() }, values)
 }
 
-/// The values of `mlperf.conf`.
+/// Returns the values of `mlperf.conf`.
 fn of_mlperf_conf(
     name: &str,
     rules: Rules,
@@ -117,7 +118,7 @@ fn of_length(
     values
 }
 
-/// The setting that holds the share of queries that has to meet the bound, in SingleStream the percentile.
+/// Returns the setting that holds the share of queries that has to meet the bound, in SingleStream the percentile.
 fn tail_key(scenario: Scenario) -> Option<&'static str> {
     match scenario {
         SingleStream => Some("single_stream_target_latency_percentile"),
@@ -127,8 +128,8 @@ fn tail_key(scenario: Scenario) -> Option<&'static str> {
     }
 }
 
-/// The benchmark's own tail, from its row under these rules, else from its definition. Its runs need the queries for
-/// that tail.
+/// Returns the benchmark's own tail, from its row under these rules, else from its definition. Its runs need the
+/// queries for that tail.
 fn own_tail(rules: Rules, benchmark: &Benchmark, scenario: RoundScenario) -> Option<f64> {
     let key = tail_key(scenario.loadgen())?;
     let number = |value: &Value| if let Value::Number(tail) = value { Some(*tail) } else { None };
@@ -154,7 +155,7 @@ impl RoundLength {
     }
 }
 
-/// A few seconds and the queries for them, instead of the rules' duration in ms and number of queries.
+/// Returns a few seconds and the queries for them, instead of the rules' duration in ms and number of queries.
 ///
 /// Early stopping needs 64 queries for a 90th percentile, 219 for a 97th, and 662 for a 99th; without one over the
 /// bound 44, 152 and 459. In rounds without it, one of 100 queries may be over the interval. Offline is measured over a
@@ -210,8 +211,8 @@ pub(crate) fn seeds() -> impl Iterator<Item = (&'static str, Value)> {
     seeds.map(move |field| (field.name, settings.get(field.name).expect("it is a field").into()))
 }
 
-/// The round's value of every setting in a run of official length, without the row of the benchmark. A benchmark that
-/// the round does not have keeps its own values.
+/// Returns the round's value of every setting in a run of official length, without the row of the benchmark. A
+/// benchmark that the round does not have keeps its own values.
 pub(crate) fn official_values(
     rules: Rules,
     benchmark: &Benchmark,

@@ -48,7 +48,7 @@ macro_rules! run_settings {
         }),+];
 
         impl RunSettings {
-            /// The settings with these values, which have been checked for their keys.
+            /// Returns the settings with these values, which have been checked for their keys.
             pub(crate) fn from_values(value: impl Fn(&'static str) -> Value) -> Self {
                 Self { $($name: {
                     let value = RunSetting::from_value(value(stringify!($name)));
@@ -243,7 +243,7 @@ pub enum IssueMode {
 }
 
 impl FromStr for IssueMode {
-    /// The text is no name of a mode.
+    /// The text is not a name of a mode.
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -258,7 +258,7 @@ impl FromStr for IssueMode {
 
 /// A type of a setting.
 trait RunSetting: Sized {
-    /// The setting with this value; `None` if the type does not take it.
+    /// Returns the setting with this value; `None` if the type does not take it.
     fn from_value(value: Value) -> Option<Self>;
 }
 

@@ -32,7 +32,7 @@ pub struct Settings {
     pub run: RunSettings,
     /// The settings of the load generator, with the scenario, and with the mode if one was given.
     pub test: TestSettings,
-    /// The same as an audit leaves them for its performance run; `None` if the run is no audit.
+    /// The same as an audit leaves them for its performance run; `None` if the run is not an audit.
     pub audited: Option<TestSettings>,
     /// The benchmark, with the quality target of the round if it follows one.
     pub benchmark: Benchmark,
@@ -58,14 +58,14 @@ pub enum NotOfficial {
     Search,
     /// The preset is another one than the official.
     Preset {
-        /// Its name.
+        /// Name of the preset.
         name: String,
     },
     /// A setting makes the run shorter than the official preset does.
     Setting {
-        /// The setting.
+        /// Name of the setting.
         setting: &'static str,
-        /// Its value.
+        /// Value of the setting.
         value: u64,
         /// The value of the rules.
         wanted: u64,
@@ -103,12 +103,12 @@ pub struct ExplainRow<'a> {
     pub unit: &'static str,
     /// Value in effect, its origin, and the values that it replaces.
     pub effective: &'a Effective,
-    /// Its meaning; empty for plugin options, which the plugin explains.
+    /// Meaning; empty for plugin options, which the plugin explains.
     pub help: String,
 }
 
 impl Settings {
-    /// Every setting in effect: the host's, LoadGen's, then plugin options.
+    /// Returns every setting in effect: the host's, LoadGen's, then plugin options.
     #[must_use]
     pub fn explain(&self) -> Vec<ExplainRow<'_>> {
         let known = keys::keys().iter().filter_map(|key| self.row(key.name, key.unit, key.explanation()));
@@ -116,25 +116,25 @@ impl Settings {
         known.chain(options).collect()
     }
 
-    /// Returns the origin of a setting or a plugin option; `None` if there is none of this name.
+    /// Returns the origin of a setting or a plugin option; `None` if the name is unknown.
     #[must_use]
     pub fn origin(&self, key: &str) -> Option<&Origin> {
         self.effective.get(key).map(|effective| &effective.origin)
     }
 
-    /// The settings that the arrival process has for parameters, and no other process.
+    /// Returns the settings that the arrival process has for parameters, and no other process.
     #[must_use]
     pub fn arrival_parameters(&self) -> &'static [&'static str] {
         arrivals::parameters(self.run.arrivals)
     }
 
-    /// The settings that are parameters of other arrival processes.
+    /// Returns the settings that are parameters of other arrival processes.
     pub fn idle_arrival_parameters(&self) -> impl Iterator<Item = &'static str> {
         arrivals::idle_parameters(self.run.arrivals)
     }
 
-    /// Makes the run an audit: `audited` is what the file at `path`, whose effect `report` is, makes of
-    /// [`test`](Self::test). What it sets is in effect, and says so.
+    /// Makes the run an audit: `audited` is the result of applying the file at `path`, whose effect `report` is, to
+    /// [`test`](Self::test). Its values are in effect, with the file as their origin.
     pub fn audit(&mut self, path: &Path, report: &ConfigFileReport, audited: TestSettings) {
         for applied in &report.applied {
             let value = audited.get(applied.setting).expect("files set fields of the settings").into();
@@ -146,8 +146,9 @@ impl Settings {
         self.audited = Some(audited);
     }
 
-    /// The settings of the load generator without the values that lines of LoadGen's files give to other scenarios than
-    /// the run's. LoadGen reads such lines in every run; they are meant for other runs, so no warning may come of them.
+    /// Returns the settings of the load generator without the values that lines of LoadGen's files give to other
+    /// scenarios than the run's. LoadGen reads such lines in every run; they are meant for other runs, so no warning
+    /// may come of them.
     #[must_use]
     pub fn without_other_scenarios(&self) -> TestSettings {
         let mut test = self.test.clone();
@@ -183,7 +184,7 @@ impl Settings {
         }
     }
 
-    /// The settings of the performance run.
+    /// Returns the settings of the performance run.
     #[must_use]
     pub fn measured(&self) -> TestSettings {
         self.audited.as_ref().unwrap_or(&self.test).clone().with_test05_applied()
@@ -197,7 +198,7 @@ impl Settings {
         self.not_official().is_none()
     }
 
-    /// The first reason why a run with these settings is not as long as the rules want it, if there is one.
+    /// Returns the first reason why a run with these settings is not as long as the rules want it, if there is one.
     #[must_use]
     pub fn not_official(&self) -> Option<NotOfficial> {
         let preset::Length { duration_ms, queries, runs } =
@@ -234,9 +235,9 @@ impl Settings {
         }
     }
 
-    /// The figure that a run with these settings reports.
+    /// Returns the figure that a run with these settings reports.
     ///
-    /// In token runs early stopping of SingleStream estimates the time to the first token, which is no figure of the
+    /// In token runs early stopping of SingleStream estimates the time to the first token, which is not a figure of the
     /// query. The checkers read the measured percentile of the one model that is listed so, and so it is for all.
     #[must_use]
     pub fn metric_kind(&self) -> MetricKind {

@@ -67,18 +67,18 @@ pub struct SuiteBenchmark {
     pub gops_per_sample: Option<f64>,
     /// Way in which it is exercised here.
     pub exercised: String,
-    /// Data and weights that only its user can bring.
+    /// Data and weights that only the user can provide.
     pub needs: String,
     /// Reason why it cannot be run yet; `None` if a definition may link to it.
     pub stub: Option<String>,
-    /// Its row in each round that has it, by the name of the round.
+    /// Row in each round that has it, by the name of the round.
     pub rounds: BTreeMap<String, RoundRow>,
     /// File that defines it.
     pub file: PathBuf,
 }
 
 impl SuiteBenchmark {
-    /// The row under these rules; `None` if the round does not have the benchmark.
+    /// Returns the row under these rules; `None` if the round does not have the benchmark.
     #[must_use]
     pub fn row(&self, rules: Rules) -> Option<&RoundRow> {
         self.rounds.get(rules.name)
@@ -101,7 +101,7 @@ pub struct RoundRow {
     /// Shares of the reference that a result may aim at, in the order of the rules; none where figures have bounds
     /// only.
     pub target_ratios: Vec<f64>,
-    /// Figures that the answers are judged by, all of them.
+    /// All figures by which the answers are judged.
     pub quality: Vec<Figure>,
     /// Share of the queries of Server, Interactive and MultiStream that has to meet the bound.
     pub tail: Option<f64>,
@@ -119,7 +119,7 @@ pub struct RoundRow {
     pub metric: BTreeMap<Scenario, MetricKind>,
     /// Parameters of inference that a result may not change.
     pub inference: Inference,
-    /// Elements of one sample that come in, for each element type; empty if negligible. `None` if there is no formula.
+    /// Elements of one input sample, for each element type; empty if negligible. `None` if there is no formula.
     pub ingress: Option<Vec<u64>>,
     /// Elements of one sample that go out.
     pub egress: Option<Vec<u64>>,
@@ -143,9 +143,9 @@ pub enum ServerBound {
     },
     /// Bounds on tokens.
     Tokens {
-        /// To the first one, in ms.
+        /// Bound of the time to the first token, in ms.
         ttft_ms: u64,
-        /// For each further one, in ms.
+        /// Bound of the time for each further token, in ms.
         tpot_ms: u64,
     },
 }
@@ -180,7 +180,7 @@ pub struct Inference {
 }
 
 impl Inference {
-    /// The parameters that there are, by name, with their values as text.
+    /// Returns the parameters that there are, by name, with their values as text.
     #[must_use]
     pub fn named(&self) -> Vec<(&'static str, String)> {
         let Self {
@@ -209,7 +209,7 @@ impl Inference {
 pub struct Difference {
     /// Subject of the difference.
     pub about: String,
-    /// The value that it is about, where runs are judged by the checker's, too.
+    /// The value at issue, if runs are also judged by the checker's.
     pub key: Option<CheckedKey>,
     /// Value of the text.
     pub rules: Stated,

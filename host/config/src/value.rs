@@ -22,7 +22,8 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value as the load generator takes it; `None` for text, which it takes in no setting but the two names.
+    /// Returns the value as the load generator takes it; `None` for text, which it takes in no setting but the two
+    /// names.
     pub(crate) fn to_setting(&self) -> Option<SettingValue> {
         Some(match self {
             Self::Bool(value) => SettingValue::Bool(*value),

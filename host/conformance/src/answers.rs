@@ -16,12 +16,12 @@ pub(crate) type Answer = Result<Vec<u8>, SampleStatus>;
 /// Samples that plugins have completed in this process.
 static COMPLETION_COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// Number of samples that plugins have completed in this process by themselves.
+/// Returns the number of samples that plugins have completed in this process on their own.
 pub(crate) fn completion_count() -> u64 {
     COMPLETION_COUNT.load(Ordering::Relaxed)
 }
 
-/// Collects answers: gives out ids, and records the answer for each.
+/// Collects answers: assigns ids, and records the answer for each.
 #[derive(Default)]
 pub(crate) struct Desk {
     state: Mutex<State>,
@@ -30,7 +30,7 @@ pub(crate) struct Desk {
 
 #[derive(Default)]
 struct State {
-    /// Samples given out since the last `forget`: id `n` lies at `n - 1 - forgotten_count`.
+    /// Samples assigned since the last `forget`: id `n` lies at `n - 1 - forgotten_count`.
     samples: Vec<Sample>,
     forgotten_count: usize,
     /// Number of samples that the plugin is to complete, including completed ones.
@@ -43,20 +43,20 @@ struct State {
     order: Vec<u64>,
 }
 
-/// A sample that was given out.
+/// A sample with an assigned id.
 struct Sample {
     holder: Holder,
-    /// Number of tokens that were reported as they came; `None` if none were.
+    /// Number of tokens that were reported as received; `None` if none were.
     tokens: Option<u32>,
 }
 
 /// Party that is to complete a sample, or the way it ended.
 enum Holder {
-    /// The plugin has it, and has to complete it.
+    /// The plugin holds the sample, and has to complete it.
     Plugin,
-    /// The plugin has it in a batch, which the host has to complete.
+    /// The plugin holds the sample in a batch, which the host has to complete.
     Batch,
-    /// It was part of a batch that is over.
+    /// The sample was part of a batch that is over.
     Over,
     /// The plugin has refused it.
     Nobody,
@@ -155,7 +155,7 @@ impl Desk {
         samples.iter().map(answer).collect()
     }
 
-    /// Forgets all samples, none of which is outstanding. Their ids are not given out again.
+    /// Forgets all samples, none of which is outstanding. Their ids are not assigned again.
     pub(crate) fn forget(&self) {
         let mut state = self.state.lock();
         let forgotten_count = state.forgotten_count + state.samples.len();
@@ -178,7 +178,7 @@ impl State {
         self.awaited_count - self.come_count
     }
 
-    /// The place of an id that was given out.
+    /// Returns the place of an assigned id.
     fn place(&self, id: ResponseId) -> Option<usize> {
         let place = usize::try_from(id.0).ok()?.checked_sub(1 + self.forgotten_count)?;
         (place < self.samples.len()).then_some(place)
@@ -262,7 +262,7 @@ struct TrayState {
 }
 
 impl Tray {
-    /// The answers; the desk hears that the batch is over.
+    /// Returns the answers, and notes that the batch is over.
     pub(crate) fn empty(self, desk: &Desk) -> Vec<Answer> {
         let state = self.0.into_inner();
         desk.end_batch(&state.ended);

@@ -31,7 +31,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// One instance, and batches of up to `batch_size`.
+    /// Returns one instance, and batches of up to `batch_size`.
     pub(crate) fn batches(batch_size: usize) -> Self {
         Self { dispatch: Dispatch::Batches, instances: 1, batch_size }
     }
@@ -57,7 +57,7 @@ pub(crate) struct Bed {
 }
 
 impl Subject {
-    /// The plugin with the benchmark's model loaded.
+    /// Returns the plugin with the benchmark's model loaded.
     pub(crate) fn bed(&self, shape: Shape) -> Verdict<Bed> {
         self.bed_in(shape, &self.settings)
     }
@@ -99,7 +99,7 @@ pub(crate) fn need_dispatch(library: &LoadedPlugin, dispatch: Dispatch) -> Verdi
     }
 }
 
-/// The settings with a shape that the plugin allows.
+/// Returns the settings with a shape that the plugin allows.
 fn shaped(settings: &Settings, library: &LoadedPlugin, shape: Shape) -> Settings {
     let mut settings = settings.clone();
     settings.run.instances = shape.instances;
@@ -120,7 +120,7 @@ impl Bed {
         self.model.as_ref().expect("only `without_model` takes it")
     }
 
-    /// The plugin with its model unloaded.
+    /// Returns the plugin with its model unloaded.
     pub(crate) fn without_model(self) -> Self {
         Self { model: None, ..self }
     }
@@ -130,14 +130,14 @@ impl Bed {
         self.settings.run.batch_size
     }
 
-    /// The first samples of the benchmark, as many as there are up to `count`.
+    /// Returns the first samples of the benchmark, as many as there are up to `count`.
     pub(crate) fn samples(&self, count: usize) -> Verdict<Arc<Samples>> {
         let indices = self.indices(count);
         let pairs: Vec<_> = indices.iter().map(|index| (*index, *index)).collect();
         self.samples_at(&pairs)
     }
 
-    /// Samples of the benchmark under other indices: the first of a pair is the one that the benchmark has.
+    /// Returns the samples of the benchmark under other indices: the first of a pair is the one that the benchmark has.
     pub(crate) fn samples_at(&self, pairs: &[(SampleIndex, SampleIndex)]) -> Verdict<Arc<Samples>> {
         let from: Vec<_> = pairs.iter().map(|(from, _)| *from).collect();
         let store = self.fitted.samples(&self.settings, &from)?;
@@ -182,7 +182,7 @@ impl Bed {
         Ok(self.model().create_instance(index)?)
     }
 
-    /// From the announcement of the samples to their release: the work is done between start and stop.
+    /// Runs an action from the announcement of the samples to their release, between start and stop.
     pub(crate) fn phase<T>(&self, samples: &Arc<Samples>, work: impl FnOnce() -> Verdict<T>) -> Verdict<T> {
         self.phase_with(&samples.indices(), Arc::clone(samples) as _, work)
     }
@@ -250,7 +250,7 @@ impl Bed {
         Ok((tray.empty(&self.desk), time_ns))
     }
 
-    /// Issues queries one after the other, flushes, waits for all of them, and gives the answers to all samples in
+    /// Issues queries one after another, flushes, waits for all of them, and returns the answers to all samples in
     /// turn.
     pub(crate) fn issue_all(&self, queries: &[Vec<SampleIndex>]) -> Verdict<Vec<Answer>> {
         let issuers = self.model().issuers(1)?;
@@ -270,7 +270,7 @@ impl Bed {
         Ok(samples)
     }
 
-    /// Issues a part of a query, again and again while the plugin is BUSY.
+    /// Issues a part of a query, and repeats it while the plugin is BUSY.
     pub(crate) fn issue_part(&self, issuer: &Issuer, part: QueryPart<'_>) -> Verdict {
         let begin = Instant::now();
         loop {
@@ -308,12 +308,12 @@ impl Bed {
         }
     }
 
-    /// Order and tokens of the completions so far.
+    /// Returns the order and tokens of the completions so far.
     pub(crate) fn completions(&self) -> Completions {
         self.desk.completions()
     }
 
-    /// Checks that answers to the same samples are the same but for rounding.
+    /// Checks that answers to the same samples agree up to rounding.
     pub(crate) fn same(&self, one: &[Answer], other: &[Answer], what: &str) -> Verdict {
         ensure(one.len() == other.len(), || {
             format!("{what}: {} answers instead of {}", other.len(), one.len())
@@ -369,7 +369,7 @@ pub(crate) fn on_own_thread<T: Send>(
     })
 }
 
-/// All answers, or the first sample that failed.
+/// Checks that no sample failed; names the first that did.
 pub(crate) fn all_good(answers: &[Answer]) -> Verdict {
     match answers.iter().enumerate().find_map(|(position, answer)| Some((position, answer.as_ref().err()?))) {
         None => Ok(()),

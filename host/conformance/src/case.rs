@@ -13,7 +13,7 @@ pub struct Case {
     pub rule: &'static str,
     /// Change to the plugin that usually mends it.
     pub fix: &'static str,
-    /// Name of the case without whose success this one says nothing; empty for none.
+    /// Name of the case that must pass for this one to be conclusive; empty for none.
     pub needs: &'static str,
     pub(crate) run: fn(&Subject) -> Verdict,
 }

@@ -105,8 +105,8 @@ impl Replying {
     }
 }
 
-/// Ends the process when the case takes longer than `limit`, unless the plugin says that it gets on, or completes
-/// samples: as failed if the plugin hangs in a call, as skipped if it is only slow.
+/// Ends the process when the case takes longer than `limit`, unless the plugin reports progress, or completes samples:
+/// as failed if the plugin hangs in a call, as skipped if it is only slow.
 fn watch(reply: &Replying, limit: Duration) {
     let reply = reply.clone();
     // A thread that begins needs the lock of the loader, which a constructor that hangs does not give back.
@@ -148,7 +148,7 @@ fn watch(reply: &Replying, limit: Duration) {
     }
 }
 
-/// Writes a line to stderr, which is a file; nothing depends on it.
+/// Writes a line to stderr, which is a file; failures do not matter.
 fn tell(line: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "{line}");
@@ -223,7 +223,7 @@ fn settings_and_location(
     Ok((settings, location))
 }
 
-/// Looks at the plugin, and for a model that it declares.
+/// Examines the plugin, and finds a model that it declares.
 fn look(request: &Request) -> Result<Reply, String> {
     let (settings, location) = settings_and_location(request, None, None)?;
     let library = LoadedPlugin::load(&location).map_err(|error| error.to_string())?;
@@ -240,8 +240,8 @@ fn look(request: &Request) -> Result<Reply, String> {
     Ok(Reply::Looked { plugin, model: find_model(request, &library), usage })
 }
 
-/// Returns the first available model: of the benchmark that the user names, or of ours that come with their
-/// files, in any scenario that the plugin declares for it.
+/// Returns the first available model: of the benchmark that the user names, or of ours that include their files, in any
+/// scenario that the plugin declares for it.
 fn find_model(request: &Request, library: &LoadedPlugin) -> Option<FoundModel> {
     let named = request.benchmark.clone();
     let candidates: Vec<String> = match named {

@@ -1,4 +1,4 @@
-//! Answers to the same sample, held against each other.
+//! Compares answers to the same sample.
 
 use proctor_vocabulary::{ElementType, TensorSpec};
 
@@ -13,7 +13,7 @@ fn tolerance(precision: &str) -> f64 {
 /// Compares two answers to the same sample.
 ///
 /// # Errors
-/// A sentence about the first difference that is more than rounding.
+/// Returns a sentence about the first difference that is more than rounding.
 pub(crate) fn compare(
     outputs: &[TensorSpec],
     precision: &str,
@@ -67,7 +67,7 @@ pub(crate) fn compare(
     Ok(())
 }
 
-/// The values of a tensor of floats; `None` for any other type.
+/// Returns the values of a tensor of floats; `None` for any other type.
 pub(crate) fn floats(element_type: ElementType, bytes: &[u8]) -> Option<Vec<f64>> {
     let halves = || bytes.as_chunks::<2>().0.iter().map(|half| u16::from_le_bytes(*half));
     match element_type {

@@ -1,6 +1,6 @@
 //! The conformance suite for plugins: cases, each in its own process, and a report.
 //!
-//! A [`Suite`] runs the [`cases()`] for the plugin of a [`Request`], one after the other, and returns a [`Report`] as
+//! A [`Suite`] runs the [`cases()`] for the plugin of a [`Request`], one after another, and returns a [`Report`] as
 //! text, JSON or JUnit XML. Each case restarts the running program, which loads the plugin and replies: a plugin that
 //! crashes, hangs or ends the process is the [`Outcome`] of one case. `host validate` is the command line for it;
 //! vendors run it from their own tests.

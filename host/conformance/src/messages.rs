@@ -25,18 +25,18 @@ pub(crate) struct Assignment {
     pub(crate) request: Request,
     /// Folder of the case alone.
     pub(crate) folder: PathBuf,
-    /// Time after which it is given up, in ms.
+    /// Time limit, in ms.
     pub(crate) limit_ms: u64,
 }
 
 /// The task of a process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Task {
-    /// Look at the plugin.
+    /// Examine the plugin.
     Look,
     /// Run one case.
     Case {
-        /// Its name.
+        /// Name of the case.
         name: String,
         /// The model to load, as the look found it.
         model: Option<FoundModel>,
@@ -50,7 +50,7 @@ pub struct FoundModel {
     pub benchmark: String,
     /// A scenario that the plugin declares for it.
     pub scenario: String,
-    /// The precision.
+    /// Precision of the model.
     pub precision: String,
 }
 
@@ -61,7 +61,7 @@ pub struct PluginFacts {
     pub name: String,
     /// Version.
     pub version: String,
-    /// Path of the library, or that it is linked in.
+    /// Path of the library, or a note that it is linked in.
     pub source: String,
     /// SHA-256 of the library.
     pub sha256: Option<String>,
@@ -72,7 +72,7 @@ pub struct PluginFacts {
 /// The reply of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// The plugin as it was found. The settings are wrong for it if there is an error.
+    /// The plugin as found. An error means that the settings are wrong for it.
     Looked { plugin: PluginFacts, model: Option<FoundModel>, usage: Option<String> },
     /// The case passed.
     Passed,

@@ -27,14 +27,14 @@ const OUTPUT_BYTES_MAX: usize = 16 << 10;
 /// The program that is started for each case: this one again, unless it says otherwise.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// Its path.
+    /// Path of the program.
     pub path: PathBuf,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<OsString>,
 }
 
 impl Program {
-    /// The running program, without arguments.
+    /// Returns the running program, without arguments.
     ///
     /// # Errors
     /// If the system does not report where it is.
@@ -73,13 +73,13 @@ pub(crate) fn run(program: &Program, assignment: &Assignment) -> io::Result<Fini
     Ok(Finished { reply, output: output_of(&assignment.folder) })
 }
 
-/// The output of a case, with the end of each stream.
+/// Returns the output of a case, with the end of each stream.
 fn output_of(folder: &Path) -> String {
     let (stderr, stdout) = (end_of(&folder.join(STDERR)), end_of(&folder.join(STDOUT)));
     if stdout.is_empty() { stderr } else { format!("{stderr}printed to standard output:\n{stdout}\n") }
 }
 
-/// Waits for the end of a process; `None` if it had to be ended.
+/// Waits for the end of a process; kills it at the limit and returns `None`.
 fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let begin = Instant::now();
     loop {
@@ -107,7 +107,7 @@ fn read_reply(folder: &Path) -> Option<Reply> {
     serde_json::from_slice(&fs::read(folder.join(REPLY)).ok()?).ok()
 }
 
-/// Describes how a process ended that has not replied.
+/// Describes the end of a process that has not replied.
 fn without_reply(folder: &Path, ended: Option<ExitStatus>, limit: Duration) -> String {
     let Some(status) = ended else {
         return format!(
@@ -130,7 +130,7 @@ fn without_reply(folder: &Path, ended: Option<ExitStatus>, limit: Duration) -> S
     }
 }
 
-/// The end of a file as text.
+/// Returns the end of a file as text.
 fn end_of(path: &Path) -> String {
     let bytes = fs::read(path).unwrap_or_default();
     let begin = bytes.len().saturating_sub(OUTPUT_BYTES_MAX);

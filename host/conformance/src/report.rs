@@ -20,11 +20,11 @@ const SCHEMA_VERSION: u32 = 1;
 pub enum Outcome {
     /// The plugin keeps the rule.
     Pass,
-    /// It breaks it, or hangs.
+    /// The plugin breaks the rule, or hangs.
     Fail,
     /// The case is not about this plugin.
     Skip,
-    /// It has ended the process of the case.
+    /// The plugin ended the process of the case.
     Crash,
 }
 
@@ -32,7 +32,7 @@ impl Outcome {
     /// All outcomes, in the order in which they are counted.
     pub const ALL: [Self; 4] = [Self::Pass, Self::Fail, Self::Skip, Self::Crash];
 
-    /// The word for it.
+    /// Returns the word for it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl Outcome {
 /// A case with how it ended.
 #[derive(Debug, Clone)]
 pub struct CaseResult {
-    /// The case.
+    /// The judged case.
     pub case: &'static Case,
     /// Outcome of the case.
     pub outcome: Outcome,
@@ -64,7 +64,7 @@ pub struct CaseResult {
 pub struct Report {
     /// The plugin; `None` if it could not be loaded.
     pub plugin: Option<PluginFacts>,
-    /// Model that it was given; `None` if there was none.
+    /// Model of the plugin; `None` if there was none.
     pub model: Option<FoundModel>,
     /// Case results in execution order.
     pub results: Vec<CaseResult>,
@@ -79,7 +79,7 @@ impl Report {
         self.count(Outcome::Fail) + self.count(Outcome::Crash) == 0
     }
 
-    /// Number of cases that ended so.
+    /// Returns the number of cases that ended so.
     #[must_use]
     pub fn count(&self, outcome: Outcome) -> usize {
         self.results.iter().filter(|result| result.outcome == outcome).count()
@@ -91,7 +91,7 @@ impl Report {
         text::text(self)
     }
 
-    /// The report for programs. A key that is added leaves `schema_version` as it is.
+    /// Returns the report for programs. A key that is added leaves `schema_version` as it is.
     #[must_use]
     pub fn json(&self) -> Value {
         let case = |result: &CaseResult| {
@@ -118,7 +118,7 @@ impl Report {
         })
     }
 
-    /// The report as JUnit has it, for systems of continuous integration.
+    /// Returns the report in the format of JUnit, for CI systems.
     #[must_use]
     pub fn junit(&self) -> String {
         junit::junit(self)
@@ -130,7 +130,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::cases::cases;
 
-    /// A report with a case of each outcome.
+    /// Returns a report with a case of each outcome.
     pub(crate) fn report() -> Report {
         let results = cases().zip(Outcome::ALL).map(|(case, outcome)| CaseResult {
             case,

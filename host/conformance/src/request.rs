@@ -16,7 +16,7 @@ pub struct Request {
     pub benchmark: Option<String>,
     /// Precision to compute in; if `None`, the plugin's first for the model.
     pub precision: Option<String>,
-    /// Folder of the data sets and models; if `None`, the one that comes with the program.
+    /// Folder of the data sets and models; if `None`, the bundled one.
     pub data_root: Option<PathBuf>,
     /// Settings and options of the plugin, `key=value` each, as `host run --set` takes them.
     pub set: Vec<String>,
@@ -26,7 +26,7 @@ impl Request {
     /// Returns the settings of a run for this plugin, from the sources of `host run`.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// Returns everything that is wrong with them.
     pub(crate) fn settings(
         &self,
         benchmark: Option<&str>,

@@ -15,7 +15,7 @@ pub(crate) fn threads() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Open files of this process by descriptor.
+/// Returns the open files of this process by descriptor.
 pub(crate) fn descriptors() -> BTreeMap<String, String> {
     let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     entries

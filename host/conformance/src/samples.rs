@@ -1,4 +1,4 @@
-//! Samples in memory, as a host has them.
+//! Samples in memory, in a host's layout.
 
 use std::{
     collections::BTreeMap,
@@ -42,7 +42,7 @@ pub(crate) enum Extreme {
 }
 
 impl Samples {
-    /// Samples from a store, under other indices: `from` is the one in the store, `to` the one here.
+    /// Returns the samples from a store, under other indices: `from` is the one in the store, `to` the one here.
     pub(crate) fn from_store(store: &SampleStore, pairs: &[(SampleIndex, SampleIndex)]) -> Self {
         let inputs = 0..store.inputs().len();
         let copy = |from: SampleIndex| {
@@ -53,7 +53,7 @@ impl Samples {
         Self::new(pairs.iter().map(|(from, to)| (to.0, copy(*from))).collect())
     }
 
-    /// Returns samples, some of which have all inputs full of extreme values.
+    /// Returns the samples, some of which have all inputs full of extreme values.
     pub(crate) fn with_extreme(
         store: &SampleStore,
         indices: &[SampleIndex],
@@ -78,7 +78,7 @@ impl Samples {
         made
     }
 
-    /// The index of every sample, in order.
+    /// Returns the index of every sample, in order.
     pub(crate) fn indices(&self) -> Vec<SampleIndex> {
         self.samples.keys().copied().map(SampleIndex).collect()
     }
@@ -186,7 +186,7 @@ impl Aligned {
     }
 }
 
-/// The bytes of a tensor that is full of a value.
+/// Returns the bytes of a tensor that is full of a value.
 fn filled_with(spec: &TensorSpec, value: Extreme) -> Vec<u8> {
     let size_bytes = spec.size_bytes();
     let (first, second) = pair_of(spec.element_type, value);
@@ -194,7 +194,7 @@ fn filled_with(spec: &TensorSpec, value: Extreme) -> Vec<u8> {
     pair.into_iter().cycle().take(size_bytes).collect()
 }
 
-/// Two neighbouring elements of a type that have an extreme value, little-endian.
+/// Returns two neighbouring elements of a type that have an extreme value, little-endian.
 fn pair_of(element_type: ElementType, value: Extreme) -> (Vec<u8>, Vec<u8>) {
     let width = element_type.unit_bytes();
     // Sign, exponent and mantissa as IEEE 754 has them: the bits of infinity, of the largest and of the least number.

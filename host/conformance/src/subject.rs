@@ -1,4 +1,4 @@
-//! The plugin under test, as a case gets hold of it.
+//! The plugin under test, as a case accesses it.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,7 +14,7 @@ use proctor_words::{HostError, Observer, lasting_folder};
 
 use crate::verdict::{Verdict, failed, skipped};
 
-/// The plugin under test, with the settings that it is tested with.
+/// The plugin under test, with its settings.
 pub(crate) struct Subject {
     pub(crate) settings: Settings,
     pub(crate) location: PluginLocation,
@@ -31,13 +31,13 @@ pub(crate) struct Subject {
 /// Zero of the time that is reported to plugins.
 static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Time since the first look, in ns; never 0.
+/// Returns the time since the first look, in ns; never 0.
 pub(crate) fn now_ns() -> u64 {
     1 + u64::try_from(BEGIN.elapsed().as_nanos()).unwrap_or(u64::MAX - 1)
 }
 
 impl Subject {
-    /// The plugin, loaded once in this process.
+    /// Returns the plugin, loaded once in this process.
     pub(crate) fn load(&self) -> Verdict<LoadedPlugin> {
         match self.loaded.get() {
             Some(library) => Ok(library.clone()),
@@ -48,12 +48,12 @@ impl Subject {
         }
     }
 
-    /// The plugin, loaded and described anew.
+    /// Returns the plugin, loaded and described again.
     pub(crate) fn load_again(&self) -> Verdict<LoadedPlugin> {
         Ok(LoadedPlugin::load(&self.location)?)
     }
 
-    /// The same, with the plugin as it was loaded in another way.
+    /// Returns the same, with the plugin as it was loaded in another way.
     pub(crate) fn with_library(&self, library: LoadedPlugin) -> Self {
         Self {
             settings: self.settings.clone(),
@@ -65,7 +65,7 @@ impl Subject {
         }
     }
 
-    /// The options that the user has given, and the defaults of the others.
+    /// Returns the options that the user has given, and the defaults of the others.
     pub(crate) fn options(&self, library: &LoadedPlugin) -> Result<Options, HostError> {
         let given = options_of(&self.settings, &library.manifest().name)?;
         Ok(library.options(&given)?)
@@ -83,7 +83,7 @@ impl Subject {
         Ok(library.open(&options, self.services(library))?)
     }
 
-    /// Returns the time after which a run gives up a stalled plugin, in ms: before the case is given up.
+    /// Returns the time after which a run abandons a stalled plugin, in ms: before the case ends.
     pub(crate) fn watchdog_ms(&self) -> u64 {
         u64::try_from(2 * self.patience.as_millis()).unwrap_or(u64::MAX)
     }
@@ -96,13 +96,13 @@ impl Subject {
         skipped("the plugin declares none of our small models: name one that it runs with --benchmark")
     }
 
-    /// A folder that plugins take for the one of temporary files.
+    /// Returns a folder that plugins take for the one of temporary files.
     pub(crate) fn temporary_folder(&self) -> PathBuf {
         temporary_folder(&self.folder)
     }
 }
 
-/// The folder for temporary files of a case.
+/// Returns the folder for temporary files of a case.
 pub(crate) fn temporary_folder(case: &Path) -> PathBuf {
     case.join("tmp")
 }
@@ -110,14 +110,14 @@ pub(crate) fn temporary_folder(case: &Path) -> PathBuf {
 /// Misbehaviour that the host has noticed.
 pub(crate) type Noticed = Vec<RepeatedFault>;
 
-/// Fails with misbehaviour in the plugin's work. That in the use of services has cases of its own.
+/// Fails with misbehaviour in the plugin's work. That in the use of services has its own cases.
 pub(crate) fn judge_work(noticed: &Noticed) -> Verdict {
     let faults = noticed.iter().filter(|fault| !is_of_service(&fault.first));
     let texts: Vec<_> = faults.map(ToString::to_string).collect();
     if texts.is_empty() { Ok(()) } else { failed(texts.join("; ")) }
 }
 
-/// Returns whether a fault is in the use of a service of the host that has a case of its own.
+/// Returns whether a fault is in the use of a service of the host that has its own case.
 fn is_of_service(fault: &PluginFault) -> bool {
     matches!(
         fault,
@@ -150,7 +150,7 @@ impl Observer for Nobody {
     }
 }
 
-/// An interrupt that never comes.
+/// Returns an interrupt without signals.
 pub(crate) fn undisturbed() -> Interrupt {
     Interrupt::never(Arc::new(Nobody))
 }

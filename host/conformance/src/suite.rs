@@ -1,4 +1,4 @@
-//! The suite: runs the cases one after the other, and collects their results.
+//! The suite: runs the cases one after another, and collects their results.
 
 use std::{
     io,
@@ -18,7 +18,7 @@ use crate::{
     request::Request,
 };
 
-/// Time that a case may take unless the caller says otherwise; a plugin that says that it gets on may take longer.
+/// Time limit of a case unless the caller sets another; a plugin that reports progress may take longer.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// A suite for a plugin.
@@ -37,7 +37,7 @@ pub enum SuiteError {
     /// Settings are wrong.
     #[error(transparent)]
     Settings(#[from] ConfigErrors),
-    /// There is no such plugin.
+    /// The plugin does not exist.
     #[error(transparent)]
     Plugin(#[from] PluginHostError),
     /// The request makes no sense.
@@ -49,7 +49,8 @@ pub enum SuiteError {
 }
 
 impl Suite {
-    /// All cases for a plugin, in processes of the running program, which has to call [`serve`](crate::serve()) first.
+    /// Returns all cases for a plugin, in processes of the running program, which has to call [`serve`](crate::serve())
+    /// first.
     ///
     /// # Errors
     /// If the system does not report where the program is.
@@ -63,13 +64,13 @@ impl Suite {
         Self { patterns, ..self }
     }
 
-    /// With another limit of the time of a case than 30 s.
+    /// Sets another limit for the time of a case than 30 s.
     #[must_use]
     pub fn limit(self, limit: Duration) -> Self {
         Self { limit, ..self }
     }
 
-    /// With processes of another program, which calls [`serve`](crate::serve()).
+    /// Sets the program for the processes, which calls [`serve`](crate::serve()).
     #[must_use]
     pub fn program(self, program: Program) -> Self {
         Self { program, ..self }
@@ -131,7 +132,7 @@ impl Suite {
         Ok(cases().filter(is_chosen).collect())
     }
 
-    /// The request with absolute paths: the settings are read again by each process.
+    /// Returns the request with absolute paths: the settings are read again by each process.
     fn absolute_request(&self) -> Result<Request, SuiteError> {
         let settings = self.request.settings(None, None)?;
         let location = SearchPath::standard(&settings.run.plugin_path).find(&settings.run.plugin)?;
@@ -159,7 +160,7 @@ impl Suite {
     }
 }
 
-/// Returns why a case says nothing, if a prerequisite has not passed.
+/// Returns why a case is inconclusive, if a prerequisite has not passed.
 fn unmet_need(case: &Case, results: &[CaseResult]) -> Option<String> {
     let needed = results.iter().find(|result| result.case.name == case.needs)?;
     match needed.outcome {

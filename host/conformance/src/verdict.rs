@@ -5,7 +5,7 @@ use std::fmt;
 use proctor_plugin_host::PluginHostError;
 use proctor_words::HostError;
 
-/// End of a case other than that the plugin passes.
+/// End of a case other than a pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The plugin breaks the rule; the text says how.
@@ -17,17 +17,17 @@ pub(crate) enum Ended {
 /// Success, or why the case did not succeed.
 pub(crate) type Verdict<T = ()> = Result<T, Ended>;
 
-/// A failure with this reason.
+/// Returns a failure with this reason.
 pub(crate) fn failed<T>(reason: impl fmt::Display) -> Verdict<T> {
     Err(Ended::Failed(reason.to_string()))
 }
 
-/// A skip with this reason.
+/// Returns a skip with this reason.
 pub(crate) fn skipped<T>(reason: impl fmt::Display) -> Verdict<T> {
     Err(Ended::Skipped(reason.to_string()))
 }
 
-/// A failure unless something holds.
+/// Returns a failure unless something holds.
 pub(crate) fn ensure(holds: bool, reason: impl FnOnce() -> String) -> Verdict {
     if holds { Ok(()) } else { failed(reason()) }
 }

@@ -50,7 +50,7 @@ impl ArrayFile {
         Ok(array)
     }
 
-    /// Writes elements, whose place among all is given in bytes.
+    /// Writes the elements, whose place among all is given in bytes.
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) -> Result<(), HostError> {
         let written = self.file.write_all_at(bytes, self.header_bytes + at as u64);
         written.map_err(|source| output(&self.path, source))
@@ -69,7 +69,7 @@ impl Drop for ArrayFile {
     }
 }
 
-/// NumPy's word for a type; tensors are little-endian, as on every machine that this runs on.
+/// Returns NumPy's word for a type; tensors are little-endian, as on every machine that this runs on.
 fn numpy_word(element_type: ElementType) -> Option<&'static str> {
     Some(match element_type {
         ElementType::F32 => "<f4",

@@ -1,5 +1,5 @@
-//! Prepares calibration samples for quantising a model: one array for each input, or for each sample where
-//! these differ in shape, and what they were made of.
+//! Prepares calibration samples for quantising a model: one array for each input, or for each sample if these differ in
+//! shape, and their sources.
 //!
 //! MLPerf Inference publishes a list of them for each data set. The lists are not passed on here: the user has them.
 
@@ -32,7 +32,7 @@ const CONTENTS: &str = "calibration.json";
 pub(crate) enum CalibrationSource<'a> {
     /// Samples of the data set itself, which lies in this folder.
     DataSet(PathBuf),
-    /// Files below a folder, such as training files. They are compared with the data set, if that is there.
+    /// Files below a folder, such as training files. They are compared with the data set, if it exists.
     Files { files: &'a Path, data_set: Option<PathBuf> },
 }
 
@@ -60,7 +60,7 @@ struct Contents<'a> {
 #[derive(Debug, Serialize)]
 struct Array<'a> {
     input: &'a str,
-    /// `None` if each sample has arrays of its own.
+    /// `None` if each sample has its own arrays.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
 }
@@ -69,9 +69,9 @@ struct Array<'a> {
 #[derive(Debug, Serialize)]
 struct Chosen {
     name: String,
-    /// Its index in the data set that accuracy is measured on, if it is one of its samples.
+    /// Index in the data set that accuracy is measured on, if it is one of its samples.
     index: Option<u64>,
-    /// Its own arrays, one for each input.
+    /// Own arrays, one for each input.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
 }
@@ -85,7 +85,7 @@ impl Chosen {
 /// Samples that a list selects.
 struct Wanted {
     dataset: Box<dyn Dataset>,
-    /// Their indices in it, in the order of the list.
+    /// Indices in it, in the order of the list.
     indices: Vec<u64>,
     /// Names of the samples of the data set.
     names: Vec<String>,
@@ -164,7 +164,7 @@ pub(crate) fn calibrate(
     Ok(Calibrated { sample_count: chosen.len(), shared_count: is_compared.then_some(shared_count) })
 }
 
-/// Name of the file of an input of the sample at this place of the list.
+/// Returns the name of the file of an input of the sample at this place of the list.
 fn own_file_name(input: &str, place: usize) -> String {
     file_name(&format!("{input}-{place:05}"))
 }
@@ -172,7 +172,7 @@ fn own_file_name(input: &str, place: usize) -> String {
 /// Finds the samples that the words of a list mean.
 ///
 /// # Errors
-/// The data set is not there, or does not have one of them.
+/// If the data set is not there, or does not have one of them.
 fn wanted(
     published: &Published,
     source: &CalibrationSource<'_>,
@@ -209,8 +209,8 @@ fn wanted(
     }
 }
 
-/// All of these files, in the order of the names that a list has for them. `there` is the data set that accuracy is
-/// measured on.
+/// Returns all of these files, in the order of the names that a list has for them. `there` is the data set that
+/// accuracy is measured on.
 fn of_files(samples: FileSamples, names: &[String], there: Option<Opened>) -> Wanted {
     let known = there.as_ref().map_or_else(HashMap::new, |opened| by_name(&opened.names, &opened.files));
     let index = |name: &String| known.get(name.as_str()).or_else(|| known.get(last(name)));
@@ -258,10 +258,10 @@ impl Words {
         Ok(words)
     }
 
-    /// The indices of the samples that the list means, among all of a data set.
+    /// Returns the indices of the samples that the list means, among all of a data set.
     ///
     /// # Errors
-    /// The first name that is not a known sample.
+    /// Returns the first name that is not a known sample.
     fn among(&self, known: &HashMap<&str, Vec<u64>>, sample_count: u64) -> Result<Vec<u64>, String> {
         let wanted = match self {
             Self::Numbers(numbers) => {
@@ -292,7 +292,7 @@ impl Words {
     }
 }
 
-/// Refuses a list without anything, and one that has something twice.
+/// Refuses an empty list, and one with repetitions.
 fn check<T: std::hash::Hash + Eq + std::fmt::Debug>(words: &[T]) -> Result<(), String> {
     if words.is_empty() {
         return Err("it lists no sample".to_owned());
@@ -304,8 +304,8 @@ fn check<T: std::hash::Hash + Eq + std::fmt::Debug>(words: &[T]) -> Result<(), S
     }
 }
 
-/// The indices of samples by their names, by the last parts of their names, and by their files. A question of SQuAD may
-/// have several.
+/// Returns the indices of samples by their names, by the last parts of their names, and by their files. A question of
+/// SQuAD may have several.
 fn by_name<'a>(names: &'a [String], files: &'a [String]) -> HashMap<&'a str, Vec<u64>> {
     let mut indices = HashMap::<_, Vec<_>>::new();
     let named = (0..).zip(names).flat_map(|(index, name)| [(index, name.as_str()), (index, last(name))]);
@@ -318,7 +318,7 @@ fn by_name<'a>(names: &'a [String], files: &'a [String]) -> HashMap<&'a str, Vec
     indices
 }
 
-/// The name of a file without its folders.
+/// Returns the name of a file without its folders.
 fn last(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }

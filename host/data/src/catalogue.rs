@@ -6,7 +6,7 @@ use proctor_datasets::{DataRoot, RowAggregation};
 use proctor_published::{OpenFolder, Opened, PUBLISHED, Published};
 use proctor_words::{CommandError, DataError, HostError, UsageError};
 
-/// Opens a folder for work on its samples; `rows` says how samples are made of rows.
+/// Opens a folder for work on its samples; `rows` groups rows into samples.
 ///
 /// # Errors
 /// Does the same as [`try_open`], with the commands that say more about a folder.
@@ -20,10 +20,10 @@ pub(crate) fn open(published: &Published, folder: &Path, rows: &RowAggregation) 
     })
 }
 
-/// Opens a folder; `rows` says how samples are made of rows.
+/// Opens a folder; `rows` groups rows into samples.
 ///
 /// # Errors
-/// The data set is not there or damaged, or has no rows.
+/// If the data set is not there or damaged, or has no rows.
 pub(crate) fn try_open(
     published: &Published,
     folder: &Path,
@@ -39,7 +39,7 @@ pub(crate) fn try_open(
     }
 }
 
-/// The data set of this name.
+/// Returns the data set of this name.
 ///
 /// # Errors
 /// [`HostError::Command`] with the near match.
@@ -50,10 +50,10 @@ pub(crate) fn find(name: &str) -> Result<&'static Published, HostError> {
     })
 }
 
-/// The folder of a data set: the one that the user names, or the one below the data root.
+/// Returns the folder of a data set: the one that the user names, or the one below the data root.
 ///
 /// # Errors
-/// The folder is not there.
+/// If the folder is not there.
 pub(crate) fn folder(
     published: &Published,
     named: Option<&Path>,

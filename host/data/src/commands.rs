@@ -73,7 +73,7 @@ pub(crate) enum Command {
     Order,
 }
 
-/// The samples that are prepared: all, if nothing is said.
+/// Samples to prepare; all by default.
 #[derive(Debug, Args)]
 pub(crate) struct Which {
     /// Prepare only this many samples, from the first.
@@ -93,7 +93,7 @@ pub(crate) struct Which {
     out: Option<PathBuf>,
 }
 
-/// Where a data set is.
+/// Place of a data set.
 #[derive(Debug, Args)]
 pub(crate) struct Place {
     /// Folder of the data set [default: the folder with its name in the data root]
@@ -145,7 +145,7 @@ impl Command {
     }
 }
 
-/// The data set of this name, or of the benchmark of this name.
+/// Returns the data set of this name, or of the benchmark of this name.
 fn data_set(name: &str) -> Result<&'static Published, HostError> {
     match definition(name) {
         Ok(benchmark) if PUBLISHED.iter().all(|published| published.name != name) => {
@@ -155,7 +155,7 @@ fn data_set(name: &str) -> Result<&'static Published, HostError> {
     }
 }
 
-/// The definition of a benchmark, from its name or path.
+/// Returns the definition of a benchmark, from its name or path.
 fn definition(name: &str) -> Result<Benchmark, HostError> {
     Ok(Benchmark::find(name)?)
 }
@@ -209,7 +209,7 @@ fn generate(published: &Published, out: &Path, request: &Generate) -> Result<Str
     ))
 }
 
-/// Refuses a folder that has something in it.
+/// Refuses a folder that is not empty.
 fn check_free(out: &Path) -> Result<(), HostError> {
     let is_free = fs::read_dir(out)
         .map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |mut it| it.next().is_none());
@@ -219,7 +219,7 @@ fn check_free(out: &Path) -> Result<(), HostError> {
     Err(CommandError::OutTaken(out.to_owned()).into())
 }
 
-/// Prepares samples for runs, as far as they are not there yet.
+/// Prepares missing samples for runs.
 fn prepare_samples(benchmark: &Benchmark, place: &Place, which: &Which) -> Result<String, HostError> {
     let published = catalogue::find(&benchmark.dataset)?;
     let folder = place.of(published)?;

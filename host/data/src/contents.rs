@@ -10,12 +10,12 @@ use std::{
 use proctor_datasets::{DatasetError, sha256_hex};
 use proctor_prepared::RowAggregation;
 
-/// Returns a checksum over the names, sizes and modification times of all files below a folder: it differs if
-/// a file has changed, for the price of a look at each. `host data verify` checks the bytes themselves. A
-/// trace by which rows become samples is read.
+/// Returns a checksum over the names, sizes and modification times of all files below a folder: it differs if a file
+/// has changed, for the price of one `stat` each. `host data verify` checks the bytes themselves. Reads a trace that
+/// groups rows into samples.
 ///
 /// # Errors
-/// A folder or the trace cannot be read.
+/// If a folder or the trace cannot be read.
 pub(crate) fn sum(folder: &Path, rows: &RowAggregation) -> Result<String, DatasetError> {
     let mut lines = Vec::new();
     if let RowAggregation::Trace(path) = rows {
@@ -40,8 +40,8 @@ struct Found {
     above: Vec<(u64, u64)>,
 }
 
-/// Adds a line for each file of a folder, and its subfolders to the remaining ones. A link back to a parent
-/// folder leads to nothing new.
+/// Adds a line for each file of a folder, and its subfolders to the remaining ones. A link back to a parent folder
+/// leads to nothing new.
 fn look(
     here: &Path,
     Found { below, above }: &Found,

@@ -19,7 +19,7 @@ use proctor_words::{DataError, HostError};
 
 use crate::{catalogue, contents};
 
-/// Samples that are ready and not yet written, for each thread: more would only take memory.
+/// Maximum number of samples that are ready and not yet written, for each thread: more would only take memory.
 const AHEAD: usize = 2;
 
 /// Tensors of one sample, each with its shape.
@@ -76,8 +76,8 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
     Ok(Delivery { recipe, folder, sample_count: listing.sample_count, missing_count, notes })
 }
 
-/// The list of the data set that a folder was prepared from; `None` if the folder lacks the list or one of the samples,
-/// whole.
+/// Returns the list of the data set that a folder was prepared from; `None` if the folder lacks the list or one of the
+/// samples, whole.
 fn listed(folder: &Path, wanted: &[SampleIndex]) -> Option<Listing> {
     let reader = Reader::open(folder).ok()?;
     let has_all = wanted.iter().all(|index| reader.is_whole(*index).unwrap_or(false));
@@ -107,17 +107,17 @@ impl Source<'_> {
         Ok(tensors)
     }
 
-    /// Name of a sample as an error shows it, or nothing.
+    /// Returns the name of a sample as an error shows it, or nothing.
     fn name(&self, index: SampleIndex) -> String {
         let name = usize::try_from(index.0).ok().and_then(|index| self.names.get(index));
         name.map(printable).unwrap_or_default()
     }
 }
 
-/// Prepares samples on all processors, and has them written as they come.
+/// Prepares samples on all processors, and writes them as they finish.
 ///
 /// # Errors
-/// The first sample that cannot be prepared or written.
+/// Returns the first sample that cannot be prepared or written.
 pub(crate) fn fill(
     source: &Source<'_>,
     samples: &[SampleIndex],

@@ -1,4 +1,4 @@
-//! A look at volumes that goes beyond their files: a case that is whole may still be one that cannot be prepared.
+//! A check of volumes beyond their files: a case may be whole and still impossible to prepare.
 
 use std::{error::Error, io::Read, path::Path};
 
@@ -7,10 +7,10 @@ use proctor_published::{Defect, Problem, Published, brats, kits};
 use proctor_vocabulary::{SampleIndex, open_regular};
 use proctor_volumes::VolumeError;
 
-/// Bytes of a scan that are read for its header, which is packed together with what follows.
+/// Bytes of a scan that are read for its header, which is packed together with the voxels.
 const HEAD_BYTES: u64 = 1 << 16;
 
-/// Looks at every file of a folder, and at volumes as their preprocessing does.
+/// Reads every file of a folder, and checks volumes as their preprocessing does.
 ///
 /// # Errors
 /// Same as [`Published::verify`], and [`DatasetError::Read`] if a volume cannot be read again.
@@ -26,7 +26,7 @@ pub(crate) fn look(
     }
 }
 
-/// Looks at every voxel of KiTS19, and at the headers of sound scans as their preprocessing does.
+/// Reads every voxel of KiTS19, and checks the headers of sound scans as their preprocessing does.
 ///
 /// # Errors
 /// Same as [`kits::verify`], and [`DatasetError::Read`] if a scan cannot be read again.
@@ -48,7 +48,7 @@ fn verify_kits(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<
     Ok(defects)
 }
 
-/// Looks at every voxel of BraTS 2019, and at sound cases as their preprocessing does.
+/// Reads every voxel of BraTS 2019, and checks sound cases as their preprocessing does.
 ///
 /// # Errors
 /// Same as [`brats::verify`], and [`DatasetError::Read`] if a case cannot be read again.

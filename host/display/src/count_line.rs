@@ -1,4 +1,4 @@
-//! The progress of work that consists of many alike things.
+//! The progress of work on many similar things.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -7,7 +7,7 @@ use std::{
 
 use crate::stderr::Stderr;
 
-/// Time between two lines where stderr is no terminal.
+/// Time between two lines where stderr is not a terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(1);
 /// Time between two looks of the line on a terminal.
 const LIVE_INTERVAL: Duration = Duration::from_millis(100);
@@ -62,7 +62,7 @@ impl CountLine {
     }
 }
 
-/// A time in its two largest units.
+/// Returns a time in its two largest units.
 fn rounded(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),

@@ -37,7 +37,7 @@ const DATA: i32 = 4;
 const OUTPUT: i32 = 5;
 /// The code of a run that was interrupted.
 pub const INTERRUPTED: i32 = 130;
-/// The code of a defect of the program itself, as Rust has it.
+/// Exit code for a defect of the program itself, as in Rust.
 pub(crate) const PANICKED: i32 = 101;
 
 pub(crate) fn of_conclusion(conclusion: Conclusion) -> i32 {
@@ -48,7 +48,7 @@ pub(crate) fn of_conclusion(conclusion: Conclusion) -> i32 {
     }
 }
 
-/// The code of an error that left no result.
+/// Returns the code of an error that left no result.
 pub(crate) fn of_error(error: &HostError) -> i32 {
     match error {
         HostError::Settings(_) | HostError::Usage(_) | HostError::Scheduler(_) => SETTINGS,

@@ -15,7 +15,7 @@ pub struct Origin {
     program: Program,
     /// The command, without the path of the program.
     command: String,
-    /// With the load at the start.
+    /// Machine, with the load at the start.
     machine: Machine,
     quick: bool,
     /// True if the program was built with optimisation; without it the figures mean nothing.
@@ -23,7 +23,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// This process; `program` is the words before the flags of its command, such as `host`.
+    /// Describes this process; `program` is the words before the flags of its command, such as `host`.
     #[must_use]
     pub fn here(schema_version: u32, program: &str, quick: bool) -> Self {
         let words: Vec<_> = std::iter::once(program.to_owned()).chain(std::env::args().skip(1)).collect();
@@ -37,7 +37,7 @@ impl Origin {
         }
     }
 
-    /// A machine and a command that never were, for tests of pages.
+    /// Creates a machine and a command that is made up, for tests of pages.
     #[must_use]
     pub fn sample() -> Self {
         Self {
@@ -58,13 +58,13 @@ impl Origin {
         }
     }
 
-    /// The command, without the path of the program.
+    /// Returns the command, without the path of the program.
     #[must_use]
     pub fn command(&self) -> &str {
         &self.command
     }
 
-    /// The machine, in words.
+    /// Returns the machine, in words.
     #[must_use]
     pub fn machine(&self) -> String {
         let Machine { cpu_model, cpu_count, kernel, load_average, .. } = &self.machine;
@@ -113,7 +113,7 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Text for a terminal.
+    /// Returns the text for a terminal.
     #[must_use]
     pub fn text(self) -> String {
         let mut all = format!("{}, {}\n{}\n", self.title, self.what, self.systems);
@@ -125,7 +125,7 @@ impl Page<'_> {
         all
     }
 
-    /// Markdown for a page of documentation.
+    /// Formats Markdown for a page of documentation.
     #[must_use]
     pub fn markdown(self) -> String {
         let (command, machine) = (self.origin.command(), self.origin.machine());
@@ -140,7 +140,7 @@ impl Page<'_> {
     }
 }
 
-/// A table in Markdown.
+/// Returns a table in Markdown.
 pub fn markdown_table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let head: Vec<_> = head.iter().map(|cell| (*cell).to_owned()).collect();

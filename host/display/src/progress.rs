@@ -28,7 +28,7 @@ const LINE_INTERVAL: Duration = Duration::from_secs(1);
 /// Time between two looks of the view on a terminal.
 const VIEW_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Format of what a run shows.
+/// Format of the output of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OutputFormat {
     /// The answer on stdout and progress on stderr, for people.

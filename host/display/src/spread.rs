@@ -14,7 +14,8 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of an even number of values, the median is the mean of the two in the middle. Without values, all three are NaN.
+    /// Computes the spread. Of an even number of values, the median is the mean of the two in the middle. Without
+    /// values, all three are NaN.
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();

@@ -1,5 +1,5 @@
-//! Messages on stderr, which nothing depends on: a full disk, a reader that is gone or one that does not read neither
-//! ends the program nor holds it up.
+//! Messages on stderr, which must not matter: a full disk, or a reader that is gone or does not read, neither ends the
+//! program nor blocks it.
 
 use std::{
     io::{self, Write},
@@ -25,7 +25,7 @@ const CHUNK: usize = 4096;
 static STATE: Mutex<State> = Mutex::new(State { is_stuck: false, view: Vec::new() });
 
 struct State {
-    /// True if it took nothing for as long as we waited.
+    /// True if it accepted nothing during the whole wait.
     is_stuck: bool,
     /// Lines at the bottom of the terminal that are rewritten. The cursor is at the end of the last one.
     view: Vec<String>,
@@ -61,7 +61,7 @@ pub(crate) fn clear_view() {
     }
 }
 
-/// Columns and rows of the terminal.
+/// Returns the columns and rows of the terminal.
 fn terminal_size() -> (u16, u16) {
     match tcgetwinsize(io::stderr()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
@@ -112,12 +112,13 @@ impl State {
     }
 }
 
-/// The right to write, unless another thread has it for too long: foreign code may fill a pipe just before it writes.
+/// Returns the right to write, unless another thread holds it for too long: foreign code may fill a pipe just before it
+/// writes.
 fn lock() -> Option<MutexGuard<'static, State>> {
     STATE.try_lock_for(2 * PATIENCE)
 }
 
-/// Writes as much as possible. Returns whether stderr takes anything: an error is not waited for twice.
+/// Writes as much as possible. Returns whether stderr accepts anything: an error is not waited for twice.
 fn write_chunk(mut bytes: &[u8], patience: Duration) -> bool {
     let stderr = io::stderr();
     let patience = Timespec { tv_sec: patience.as_secs().cast_signed(), tv_nsec: 0 };

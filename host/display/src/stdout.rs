@@ -13,17 +13,17 @@ use proctor_vocabulary::printable_lines;
 
 /// Path of output to the user.
 enum Stdout {
-    /// Stdout as the process has it: no program has begun.
+    /// Stdout as the process received it: no program has begun.
     Shared,
-    /// For the program alone.
+    /// The program alone owns it.
     Own(File),
-    /// Something could not be written, and the user does not know it yet.
+    /// Output was lost, and the user does not know it yet.
     Lost(io::Error),
 }
 
 static STDOUT: Mutex<Stdout> = Mutex::new(Stdout::Shared);
 
-/// Keeps stdout for the answer: what plugins print goes to stderr from here on.
+/// Keeps stdout for the answer: plugins print to stderr from here on.
 pub(crate) fn take() {
     *STDOUT.lock() = process::take_stdout().map_or_else(Stdout::Lost, Stdout::Own);
 }
@@ -65,7 +65,7 @@ fn write(bytes: &[u8]) {
     }
 }
 
-/// The file of the answer, if there is one.
+/// Returns the file of the answer, if there is one.
 pub(crate) fn file() -> Option<OwnedFd> {
     match &*STDOUT.lock() {
         Stdout::Shared => io::stdout().as_fd().try_clone_to_owned().ok(),
@@ -86,7 +86,7 @@ pub fn stdout_for_successor() -> io::Result<Stdio> {
     }
 }
 
-/// Returns why something of the answer could not be written, if so.
+/// Returns why a part of the answer could not be written, if so.
 pub(crate) fn lost() -> Option<io::Error> {
     match std::mem::replace(&mut *STDOUT.lock(), Stdout::Shared) {
         Stdout::Lost(error) => Some(error),

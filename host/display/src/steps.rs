@@ -13,7 +13,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Shows that none of the steps has begun.
+    /// Marks all steps as not begun.
     #[must_use]
     pub fn start(step_count: usize) -> Self {
         let bar = io::stderr().is_terminal().then(|| {

@@ -27,13 +27,13 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// A terminal, as runs take it.
+    /// Returns a terminal, as runs take it.
     #[must_use]
     pub fn observer() -> Arc<dyn Observer> {
         Self::with_format(OutputFormat::Text)
     }
 
-    /// The same in another format.
+    /// Returns the same in another format.
     #[must_use]
     pub fn with_format(format: OutputFormat) -> Arc<dyn Observer> {
         Arc::new(Self { format, ..Self::default() })

@@ -49,7 +49,7 @@ pub struct TimelineFile(());
 /// A timeline, from its start.
 struct Timeline {
     path: PathBuf,
-    /// The first error of the file, after which nothing more goes there.
+    /// The first error of the file, after which nothing more is written.
     trace: Result<LiveTrace, io::Error>,
     clock: RealClock,
     /// Spans that have begun, the latest last.
@@ -79,7 +79,7 @@ struct Fields {
 }
 
 impl TimelineFile {
-    /// Starts a timeline in a new file, or in the place of an old one.
+    /// Starts a timeline in a new file, or replaces an old one.
     ///
     /// # Errors
     /// [`HostError::Timeline`] if the file cannot be written.
@@ -108,8 +108,8 @@ impl TimelineFile {
     }
 }
 
-/// Ends the timeline of a program that ends before its work is done, if there is one. Nothing is waited for: a thread
-/// that is about to write something leaves a file that is whole.
+/// Ends the timeline of a program that ends before its work is done, if there is one. Waits for nothing: a thread that
+/// is about to write leaves the file whole.
 pub(crate) fn end_early() {
     if let Some(mut timeline) = TIMELINE.try_lock()
         && let Some(timeline) = timeline.take()
@@ -119,7 +119,7 @@ pub(crate) fn end_early() {
     }
 }
 
-/// The layer that takes the spans, and its filter, which lets none through until a timeline is started.
+/// Returns the layer that takes the spans, and its filter, which lets none through until a timeline is started.
 pub(crate) fn layer() -> impl Layer<Registry> {
     let (filter, handle) = reload::Layer::new(Targets::new());
     // It exists already if the log is started twice, and then this one gets no spans.
@@ -206,7 +206,7 @@ impl Timeline {
         self.trace.map(drop).map_err(|source| HostError::Timeline { path: self.path, source })
     }
 
-    /// The track of an instance, or of this thread; a new one is given its name.
+    /// Returns the track of an instance, or of this thread; a new one is given its name.
     fn track(&mut self, instance: Option<u32>) -> Track {
         if let Some(number) = instance {
             let track = Track::Instance(number);

@@ -50,7 +50,7 @@ pub fn markdown(runs: &[RunSummary], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A text that stays in its cell, and is no markup.
+/// Returns a text that stays in its cell, and is no markup.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -31,7 +31,7 @@ pub struct Timeline<'a> {
     pub trace: Option<&'a Trace>,
     /// The batches that were kept, if any were.
     pub batches: Option<&'a Batches>,
-    /// The noise of the machine as `result.json` has it, if it is there.
+    /// The noise of the machine as in `result.json`, if available.
     pub noise: Option<&'a Value>,
 }
 
@@ -54,7 +54,7 @@ pub fn trace(timeline: &Timeline<'_>, out: &mut dyn Write) -> io::Result<()> {
     events.end()
 }
 
-/// The issue calls, and the chosen samples as spans that may overlap.
+/// Writes the issue calls, and the chosen samples as spans that may overlap.
 fn issue_calls(trace: &Trace, samples: &Samples, events: &mut Events<&mut dyn Write>) -> io::Result<()> {
     // Instants of the trace use their own clock; instants of samples count from the start of issuing.
     let place = |sequence: u64| samples.records.get(usize::try_from(sequence).ok()?);
@@ -103,7 +103,7 @@ fn instances(batches: &Batches, events: &mut Events<&mut dyn Write>) -> io::Resu
     Ok(())
 }
 
-/// The number of samples that are outstanding, at evenly chosen changes of it.
+/// Writes the number of samples that are outstanding, at evenly chosen changes of it.
 fn outstanding(samples: &Samples, events: &mut Events<&mut dyn Write>) -> io::Result<()> {
     let mut changes = Vec::with_capacity(2 * samples.records.len());
     // At one instant the ends come first, so spans without length are left out.
@@ -123,7 +123,7 @@ fn outstanding(samples: &Samples, events: &mut Events<&mut dyn Write>) -> io::Re
     Ok(())
 }
 
-/// The columns of the noise guard, each as a counter.
+/// Writes the columns of the noise guard, each as a counter.
 fn noise_counters(noise: &Value, events: &mut Events<&mut dyn Write>) -> io::Result<()> {
     let Some(series) = noise["series"].as_object() else { return Ok(()) };
     let ends: Vec<u64> = series

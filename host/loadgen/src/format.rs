@@ -25,7 +25,7 @@ pub(crate) fn f2(value: f64) -> String {
     not_finite(value).map_or_else(|| format!("{value:.2}"), str::to_owned)
 }
 
-/// The text that C++ writes for NaN and for infinity.
+/// Returns the text that C++ writes for NaN and for infinity.
 fn not_finite(value: f64) -> Option<&'static str> {
     if value.is_nan() {
         Some("-nan")

@@ -7,15 +7,15 @@ use proctor_vocabulary::{QueryPart, QuerySample, SampleIndex};
 /// The load generator hands out queries and learns of their end through the
 /// [`CompletionSink`](proctor_vocabulary::CompletionSink) of the same test.
 pub trait SystemUnderTest: Sync {
-    /// The name for reports. [any thread, before, during and after a test]
+    /// Returns the name for reports. [any thread, before, during and after a test]
     fn name(&self) -> &str;
 
     /// Takes one query, several overdue ones merged, or a part of a large one; it may complete the samples in
     /// any order.
     ///
-    /// May complete samples inside the call, and must not block until they are complete. The time spent in here
-    /// delays the next issue. [issuing threads: with `server_num_issue_query_threads` above 1 several at once, each
-    /// with queries of its own; the one that runs the test is among them]
+    /// May complete samples inside the call, and must not block until they are complete. The time spent in here delays
+    /// the next issue. [issuing threads: with `server_num_issue_query_threads` above 1 several at once, each with its
+    /// own queries; the one that runs the test is among them]
     fn issue(&self, samples: &[QuerySample]);
 
     /// Works as [`issue`](Self::issue), with the position of the samples in their query. The load generator
@@ -29,7 +29,7 @@ pub trait SystemUnderTest: Sync {
     /// [the thread that runs the test, once a phase, right after the last issue of all threads]
     fn flush(&self);
 
-    /// Waits until the flush of the phase before is over, in a system that goes on with it after
+    /// Waits until the flush of the phase before is over, in a system that continues with it after
     /// [`flush`](Self::flush) has returned, by a [`BackgroundFlush`](crate::BackgroundFlush) for example: nothing is
     /// issued before that.
     ///
@@ -45,19 +45,19 @@ pub type LibraryError = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// All functions are called on the thread that runs the test, and outside the timed part.
 pub trait QuerySampleLibrary {
-    /// The name for reports.
+    /// Returns the name for reports.
     fn name(&self) -> &str;
 
-    /// Number of samples in the library; valid indices are below it.
+    /// Returns the number of samples in the library; valid indices are below it.
     fn total_sample_count(&self) -> u64;
 
-    /// Number of samples that surely fit into memory together.
+    /// Returns the number of samples that surely fit into memory together.
     fn performance_sample_count(&self) -> u64;
 
     /// Makes these samples ready to be issued. An index may be listed more than once (MultiStream padding).
     ///
     /// # Errors
-    /// Any reason why the samples are not loaded; it ends the test.
+    /// Returns any reason why the samples are not loaded; it ends the test.
     fn load(&self, samples: &[SampleIndex]) -> Result<(), LibraryError>;
 
     /// Releases these samples; always the same list as the load before.
@@ -67,7 +67,7 @@ pub trait QuerySampleLibrary {
     fn unload(&self, samples: &[SampleIndex]) -> Result<(), LibraryError>;
 }
 
-/// A library whose samples are numbers alone, for measurements and tests: nothing has to be loaded.
+/// A library whose samples are numbers alone, for measurements and tests: loading does nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct BareLibrary {
     /// The name for reports.
@@ -79,7 +79,7 @@ pub struct BareLibrary {
 }
 
 impl BareLibrary {
-    /// A library that fits into memory as a whole.
+    /// Creates a library that fits into memory as a whole.
     #[must_use]
     pub const fn of(sample_count: u64) -> Self {
         Self { name: "numbers", total_sample_count: sample_count, performance_sample_count: sample_count }

@@ -1,4 +1,4 @@
-//! Checks of a machine before a campaign: what makes figures vary from run to run, and the command that mends it.
+//! Checks of a machine before a campaign: causes of variation from run to run, and the command that mends each.
 //!
 //! Everything is read below a root folder, `/` except in tests, and nothing is changed. [`examine`] waits for
 //! a second, in which it measures the time that the hypervisor and other processes take.
@@ -58,7 +58,7 @@ pub enum CheckKind {
 pub enum Fitness {
     /// Good.
     Fine,
-    /// It could be better.
+    /// The machine could be better.
     Advice,
     /// The system does not say.
     Unknown,
@@ -67,13 +67,13 @@ pub enum Fitness {
 /// A check of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// Its subject.
+    /// Subject of the check.
     pub kind: CheckKind,
     /// Result of the check.
     pub state: Fitness,
     /// Finding, in words.
     pub found: String,
-    /// Reason, and the thing to do; only with [`Fitness::Advice`].
+    /// Reason and remedy; only with [`Fitness::Advice`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<&'static str>,
     /// Command that does it, if there is one.
@@ -82,7 +82,7 @@ pub struct Check {
 }
 
 impl CheckKind {
-    /// Its name, for people.
+    /// Returns the name, for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -118,13 +118,13 @@ impl CheckKind {
     }
 }
 
-/// Looks at this machine, for a second.
+/// Examines this machine, for a second.
 #[must_use]
 pub fn examine() -> Vec<Check> {
     examine_below(Path::new("/"), Duration::from_secs(1))
 }
 
-/// Looks at the machine that is described below a root, and for the length of `pause` at what others take.
+/// Examines the machine described below a root, and the load of others for the length of `pause`.
 fn examine_below(root: &Path, pause: Duration) -> Vec<Check> {
     let place = Place::new(root);
     let processors = place.processors();

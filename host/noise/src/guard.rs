@@ -53,7 +53,7 @@ impl Guard {
         Self::below(Path::new("/"), processors, issuers)
     }
 
-    /// A guard that reads below another root.
+    /// Creates a guard that reads below another root.
     fn below(root: &Path, processors: Vec<u32>, issuers: Issuers) -> Self {
         Self {
             sources: Sources::open(root, processors, issuers),
@@ -159,7 +159,7 @@ impl Guard {
     }
 }
 
-/// Processor time of the calling thread.
+/// Returns the processor time of the calling thread.
 fn thread_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()

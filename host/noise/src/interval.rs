@@ -17,7 +17,7 @@ pub(crate) struct Interval {
 }
 
 impl Interval {
-    /// Takes the changes from one reading to the next. `processor_count` processors were looked at, and a tick of the
+    /// Takes the changes from one reading to the next. `processor_count` processors were examined, and a tick of the
     /// system has `tick_ns`.
     pub(crate) fn between(before: &Counters, after: &Counters, processor_count: usize, tick_ns: u64) -> Self {
         let grown = |of: fn(&Counters) -> Option<u64>| Some(of(after)?.saturating_sub(of(before)?));
@@ -54,7 +54,7 @@ impl Interval {
         Self { begin_ns: before.at_ns, end_ns: after.at_ns, values }
     }
 
-    /// This interval and the one after it as one.
+    /// Joins this interval with the one after it.
     pub(crate) fn and(self, next: Self) -> Self {
         Self { begin_ns: self.begin_ns, end_ns: next.end_ns, values: self.values.and(next.values) }
     }

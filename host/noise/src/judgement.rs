@@ -11,7 +11,7 @@ use crate::{
 /// Quietness of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// At most 1 % of the time was in intervals that were not quiet, too little for a 99th percentile to show.
+    /// At most 1 % of the time was in noisy intervals, too little for a 99th percentile to show.
     Quiet,
     /// More of the time was in such intervals.
     Noisy,
@@ -19,7 +19,7 @@ pub enum State {
     Unknown,
 }
 
-/// Kind of what disturbed an interval.
+/// Kind of disturbance of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CauseKind {
     /// The hypervisor gave the processors to others.
@@ -41,11 +41,11 @@ pub enum CauseKind {
 /// Disturbance of an interval, and the limit that it broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cause {
-    /// Its kind.
+    /// Kind of the cause.
     pub kind: CauseKind,
     /// Measured over the interval.
     pub value: u64,
-    /// From where on it counts; a frequency counts below.
+    /// Threshold from which the value counts; a frequency counts below it.
     pub threshold: u64,
     /// Unit of both: `ns`, `count` or `kHz`.
     pub unit: &'static str,
@@ -79,7 +79,7 @@ impl CauseKind {
         Self::QuotaThrottling,
     ];
 
-    /// Its name in a result.
+    /// Returns the name in a result.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -113,7 +113,7 @@ impl CauseKind {
         }
     }
 
-    /// The limit for an interval of this length; `None` where nothing can be said.
+    /// Returns the limit for an interval of this length; `None` if it is unknown.
     fn threshold(self, lasted_ns: u64, scale: Scale) -> Option<u64> {
         let hundredth = (lasted_ns / 100).saturating_mul(scale.processor_count);
         Some(match self {
@@ -146,13 +146,13 @@ impl CauseKind {
     }
 }
 
-/// Returns the foreign load above which others may have interrupted an issuing thread: half of what counts by
-/// itself, and above the resolution of the ticks.
+/// Returns the foreign load above which others may have interrupted an issuing thread: half of the load that counts on
+/// its own, and above the resolution of the ticks.
 fn foreign_trace_ns(lasted_ns: u64, scale: Scale) -> u64 {
     CauseKind::ForeignLoad.threshold(lasted_ns, scale).map_or(u64::MAX, |limit_ns| limit_ns / 2)
 }
 
-/// Everything that disturbed an interval.
+/// Returns everything that disturbed an interval.
 pub(crate) fn causes(interval: &Interval, scale: Scale) -> Vec<Cause> {
     let lasted_ns = interval.lasted_ns();
     CauseKind::ALL.into_iter().filter_map(|kind| kind.of(&interval.values, lasted_ns, scale)).collect()

@@ -1,4 +1,4 @@
-//! A file of the system's that is read again and again.
+//! A system file that is read repeatedly.
 
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
@@ -12,7 +12,7 @@ const LENGTH_MAX: usize = 16 << 20;
 #[derive(Debug)]
 pub(crate) struct KeptFile(File);
 
-/// Room for the text of a file, shared by all of them.
+/// Shared room for the text of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer(Vec<u8>);
 

@@ -6,12 +6,12 @@ use crate::{
     quantity::{Quantity, Values},
 };
 
-/// How quiet the machine was while a test ran. Instants are in ns from the start of issuing.
+/// Noise of the machine while a test ran. Instants are in ns from the start of issuing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Noise {
     /// Quiet, noisy, or not known.
     pub state: State,
-    /// Why that is not known, if it is not.
+    /// Reason why the noise is unknown, if it is.
     pub unknown_reason: Option<String>,
     /// Time that was observed, from the start of issuing.
     pub observed_ns: u64,
@@ -40,9 +40,9 @@ pub struct Noise {
 /// An interval that was not quiet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoisyInterval {
-    /// Begin of the interval, in ns.
+    /// Begin of the interval, in ns from the start of issuing.
     pub begin_ns: u64,
-    /// End of the interval, in ns.
+    /// End of the interval, in ns from the start of issuing.
     pub end_ns: u64,
     /// Causes, one of each kind at most.
     pub causes: Vec<Cause>,
@@ -117,7 +117,7 @@ impl Noise {
     }
 }
 
-/// Knowledge of a guard besides the intervals.
+/// Knowledge of a guard beyond the intervals.
 pub(crate) struct About {
     /// Apparent reason why the times of the processors cannot be read.
     pub(crate) obstacle: Option<String>,

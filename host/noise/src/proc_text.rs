@@ -1,11 +1,11 @@
-//! The texts of `/proc` and `/sys`, read. Whatever is in a text, nothing here panics.
+//! Reads the texts of `/proc` and `/sys`. No text makes it panic.
 //!
 //! Sources: Linux, Documentation/filesystems/proc.rst and Documentation/admin-guide/cgroup-v2.rst; proc(5).
 
 /// Times of some processors together since the system began, in ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ProcessorTicks {
-    /// Without anything to do, also while waiting for a disk.
+    /// Time without work, also while waiting for a disk.
     pub(crate) idle: u64,
     /// Given to others by the hypervisor.
     pub(crate) steal: u64,
@@ -13,7 +13,7 @@ pub(crate) struct ProcessorTicks {
     pub(crate) all: u64,
 }
 
-/// The times of these processors, which are ascending, in `/proc/stat`; `None` if one of them is not there.
+/// Returns the times of these processors, which are ascending, in `/proc/stat`; `None` if one of them is missing.
 pub(crate) fn processor_ticks(stat: &str, processors: &[u32]) -> Option<ProcessorTicks> {
     let mut sum = ProcessorTicks::default();
     let mut wanted = processors.iter().copied().peekable();
@@ -40,13 +40,13 @@ pub(crate) fn processor_ticks(stat: &str, processors: &[u32]) -> Option<Processo
     wanted.peek().is_none().then_some(sum)
 }
 
-/// Ticks in which these processors, which are ascending, did anything or another guest had them, by `/proc/stat`.
+/// Ticks in which these processors, which are ascending, were busy or another guest used them, by `/proc/stat`.
 #[must_use]
 pub fn busy_ticks(stat: &str, processors: &[u32]) -> Option<u64> {
     processor_ticks(stat, processors).map(|ticks| ticks.all - ticks.idle)
 }
 
-/// Processor time of a process in ticks, by its file `stat`.
+/// Returns the processor time of a process in ticks, from its file `stat`.
 #[must_use]
 pub fn process_ticks(stat: &str) -> Option<u64> {
     process_counters(stat).map(|counters| counters.ticks)
@@ -62,7 +62,8 @@ pub(crate) struct ProcessCounters {
     pub(crate) ticks: u64,
 }
 
-/// The counters of a process. Its name is in parentheses and may have some in it, so what counts comes after the last.
+/// Returns the counters of a process. Its name is in parentheses and may contain some, so the counters follow the last
+/// one.
 pub(crate) fn process_counters(stat: &str) -> Option<ProcessCounters> {
     let (_, after) = stat.rsplit_once(')')?;
     let words: Vec<_> = after.split_ascii_whitespace().take(13).collect();
@@ -89,8 +90,8 @@ pub(crate) fn quota_throttled_ns(cpu_stat: &str) -> Option<u64> {
     }
 }
 
-/// Folders of this process's cgroup below the root of their hierarchy, in `/proc/self/cgroup`: of the second version,
-/// and of the first for a controller.
+/// Returns the folders of this process's cgroup below the root of their hierarchy, in `/proc/self/cgroup`: of the
+/// second version, and of the first for a controller.
 pub(crate) fn cgroup_paths<'a>(cgroup: &'a str, controller: &str) -> (Option<&'a str>, Option<&'a str>) {
     let (mut second, mut first) = (None, None);
     for line in cgroup.lines() {
@@ -105,7 +106,7 @@ pub(crate) fn cgroup_paths<'a>(cgroup: &'a str, controller: &str) -> (Option<&'a
     (second, first)
 }
 
-/// The numbers of a list such as `0-3,8`, ascending as they come. At most `count_max`.
+/// Returns the numbers of a list such as `0-3,8`, ascending as they come. At most `count_max`.
 pub(crate) fn number_list(text: &str, count_max: usize) -> Vec<u32> {
     let ranges = text.trim().split(',').filter_map(|range| {
         let (from, to) = range.split_once('-').unwrap_or((range, range));
@@ -114,12 +115,12 @@ pub(crate) fn number_list(text: &str, count_max: usize) -> Vec<u32> {
     ranges.flatten().take(count_max).collect()
 }
 
-/// A number, and nothing else.
+/// Returns a number that is the whole text.
 pub(crate) fn number<N: std::str::FromStr>(word: &str) -> Option<N> {
     word.trim().parse().ok()
 }
 
-/// The rest of the first line that begins so.
+/// Returns the rest of the first line that begins so.
 pub(crate) fn value_of<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(beginning)).map(str::trim)
 }

@@ -43,7 +43,7 @@ impl Quantity {
         Self::QuotaThrottled,
     ];
 
-    /// The quantity of two intervals together.
+    /// Returns the quantity of two intervals together.
     fn of_both(self, a: u64, b: u64) -> u64 {
         match self {
             Self::LeastFrequency => a.min(b),
@@ -58,21 +58,21 @@ impl Quantity {
 pub struct Values([Option<u64>; COUNT]);
 
 impl Values {
-    /// The value of a quantity.
+    /// Returns the value of a quantity.
     #[must_use]
     pub fn get(&self, quantity: Quantity) -> Option<u64> {
         self.0[quantity as usize]
     }
 
-    /// The same values with another one of this quantity.
+    /// Returns the same values with another one of this quantity.
     #[must_use]
     pub fn with(mut self, quantity: Quantity, value: Option<u64>) -> Self {
         self.0[quantity as usize] = value;
         self
     }
 
-    /// The values of two intervals together: sums, but of frequencies the least and the greatest. What only one of them
-    /// has is the value of both.
+    /// Returns the values of two intervals together: sums, but of frequencies the least and the greatest. What only one
+    /// of them has is the value of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Quantity::ALL.into_iter().fold(Self::default(), |values, quantity| {

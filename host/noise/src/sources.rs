@@ -38,14 +38,14 @@ pub(crate) struct Counters {
 pub struct Issuers {
     /// Number of them, the one that begins among them.
     pub count: usize,
-    /// Beginning of the names of the others, which are there once issuing has begun.
+    /// Beginning of the names of the others, which exist once issuing has begun.
     pub name: &'static str,
 }
 
 /// Open files, with the last reading of each that may end before the guard does.
 #[derive(Debug)]
 pub(crate) struct Sources {
-    /// `/`, but for tests.
+    /// `/`, except in tests.
     root: PathBuf,
     processors: Vec<u32>,
     issuers: Issuers,
@@ -105,12 +105,12 @@ impl Sources {
         self.add_thread(issuing_thread);
     }
 
-    /// Number of processors that are looked at.
+    /// Returns the number of processors that are examined.
     pub(crate) fn processor_count(&self) -> usize {
         self.processors.len()
     }
 
-    /// Number of issuing threads that were found.
+    /// Returns the number of issuing threads that were found.
     pub(crate) fn issuing_thread_count(&self) -> usize {
         self.threads.len()
     }
@@ -188,7 +188,7 @@ impl Sources {
     }
 }
 
-/// At most `count` of these, evenly spread.
+/// Selects at most `count` of these, evenly spread.
 fn spread(processors: &[u32], count: usize) -> Vec<u32> {
     let step = processors.len().div_ceil(count).max(1);
     processors.iter().copied().step_by(step).collect()
@@ -210,7 +210,7 @@ fn quota_file(root: &Path) -> Option<KeptFile> {
     files.find(has_figure).and_then(|path| KeptFile::open(&path).ok())
 }
 
-/// The children of a process, their children and so on, as they are now.
+/// Returns the children of a process, their children and so on, as they are now.
 fn descendants(root: &Path, ancestor: u32) -> Vec<u32> {
     let entries = fs::read_dir(root.join("proc")).into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str().and_then(number::<u32>));

@@ -29,13 +29,13 @@ macro_rules! calls {
         impl Call {
             const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The name, as the ABI has it.
+            /// Returns the name, in the form of the ABI.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
 
-            /// The task of the plugin in this call, to follow "it was asked to".
+            /// Returns the task of the plugin in this call, to follow "it was asked to".
             #[must_use]
             pub fn task(self) -> &'static str {
                 match self { $(Self::$variant => $task),+ }
@@ -94,13 +94,13 @@ impl Call {
         )
     }
 
-    /// Returns whether it comes for each batch or query of the timed part.
+    /// Returns whether it is made for each batch or query of the timed part.
     #[must_use]
     pub fn is_timed(self) -> bool {
         matches!(self, Self::Issue | Self::Execute | Self::Submit | Self::ExecuteVirtual)
     }
 
-    /// The call with this number, as an activity keeps it; numbers start at 1.
+    /// Returns the call with this number, as an activity keeps it; numbers start at 1.
     pub(crate) fn from_code(code: u32) -> Option<Self> {
         Self::ALL.get(usize::try_from(code).ok()?.checked_sub(1)?).copied()
     }

@@ -19,7 +19,7 @@ pub enum PluginHostError {
         hint: String,
         looked: String,
     },
-    /// The plugin cannot be loaded or believed: the file cannot be read, is no shared library or does not export the
+    /// The plugin cannot be loaded or believed: the file cannot be read, is not a shared library or does not export the
     /// entry; the ABI is another; or a structure, text, handle or function of the plugin is missing or wrong. The text
     /// names the plugin or its file, and the problem.
     #[error("{0}")]
@@ -31,8 +31,8 @@ pub enum PluginHostError {
         #[source]
         error: OptionError,
     },
-    /// The manifest does not declare what the host requests, or the request makes no sense. The text names
-    /// the plugin and the part of the request.
+    /// The manifest does not declare the request, or the request makes no sense. The text names the plugin and the part
+    /// of the request.
     #[error("{0}")]
     Demand(String),
     #[error("plugin {plugin}: {call} failed ({}){}", with_code(*status, *vendor_code), prefixed(message))]
@@ -68,13 +68,13 @@ fn prefixed(message: &str) -> String {
     if message.is_empty() { ", without a message".into() } else { format!(": {message}") }
 }
 
-/// The name of a status, with the code of the vendor's own unless that is 0.
+/// Returns the name of a status, with the code of the vendor's own unless that is 0.
 pub(crate) fn with_code(status: abi::ProctorStatus, vendor_code: i64) -> String {
     let name = status_name(status);
     if vendor_code == 0 { name.to_owned() } else { format!("{name}, code {vendor_code}") }
 }
 
-/// The name of a status; unknown codes are read as INTERNAL.
+/// Returns the name of a status; unknown codes are read as INTERNAL.
 #[must_use]
 pub fn status_name(status: abi::ProctorStatus) -> &'static str {
     match status {
@@ -92,7 +92,7 @@ pub fn status_name(status: abi::ProctorStatus) -> &'static str {
     }
 }
 
-/// The status itself if it is known, else INTERNAL.
+/// Returns the status itself if it is known, else INTERNAL.
 pub(crate) fn known_status(status: abi::ProctorStatus) -> abi::ProctorStatus {
     if (abi::PROCTOR_STATUS_OK..=abi::PROCTOR_STATUS_INTERNAL).contains(&status) {
         status

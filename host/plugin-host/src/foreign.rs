@@ -136,7 +136,7 @@ impl Reader<'_> {
         if line.is_empty() { Err(self.malformed(format!("{what} is empty"))) } else { Ok(()) }
     }
 
-    /// Copies a name: a line that is there and short.
+    /// Copies a name: an existing short line.
     ///
     /// # Safety
     /// Same as [`text`](Self::text).
@@ -199,7 +199,7 @@ impl Reader<'_> {
     }
 }
 
-/// The bytes of a text, at most `length_most` of them; empty for null.
+/// Returns the bytes of a text, at most `length_most` of them; empty for null.
 ///
 /// # Safety
 /// `text.data` is null, or `text.length` bytes can be read there for as long as `text` is borrowed.

@@ -2,7 +2,7 @@
 //! that both live in.
 //!
 //! `checked` makes a call, `during` and `activity` note it, `thread_state` and `changes` restore the thread; `crash`,
-//! `handlers`, `report` and `last_words` tell of a crash; `process` ends the program, `parent` waits for it by way of
+//! `handlers`, `report` and `last_words` tell of a crash; `process` ends the program, `parent` waits for it through
 //! `shared` memory, and `interrupts` are the user's requests to end. `room` is the memory for messages of a plugin.
 
 pub(crate) mod activity;

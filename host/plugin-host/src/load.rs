@@ -1,4 +1,4 @@
-//! From a file or an entry point to a plugin whose version, layouts, table and manifest are checked.
+//! Turns a file or an entry point into a plugin whose version, layouts, table and manifest are checked.
 
 pub(crate) mod checksum;
 pub(crate) mod elf;

@@ -69,7 +69,7 @@ fn copy_of(table: &ProctorPlugin) -> ProctorPlugin {
     unsafe { ptr::read(table) }
 }
 
-/// The plugin behind the table.
+/// Returns the plugin behind the table.
 fn real() -> &'static Real {
     REAL.get().expect("the table is handed out after the plugin was noted")
 }
@@ -179,7 +179,7 @@ functions! {
     }
 }
 
-/// The host's table, longer, and for ever.
+/// Returns the host's table, longer, and for ever.
 fn longer_host(host: &ProctorHost) -> *const ProctorHost {
     // SAFETY: a live table, which is plain data.
     let copy = unsafe { ptr::read(host) };

@@ -1,7 +1,7 @@
 //! Records the boundary: the table of a plugin and its host's, with a note before and after each call.
 //!
 //! A plugin that is loaded with a [`Recorder`](log::Recorder) is spoken to through functions that write a
-//! [`Line`](line::Line) and go on to the plugin's own; so nothing else in this crate knows of it, and without a
+//! [`Line`](line::Line) and continue to the plugin's own; so nothing else in this crate knows of it, and without a
 //! recorder nothing is slower.
 
 mod batch;

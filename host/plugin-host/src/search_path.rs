@@ -24,7 +24,7 @@ pub enum PluginLocation {
 }
 
 impl PluginLocation {
-    /// The name to ask for: of a linked-in plugin its own, of a library the one in its file name.
+    /// Returns the name to ask for: of a linked-in plugin its own, of a library the one in its file name.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -123,8 +123,8 @@ impl SearchPath {
         self.folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file())
     }
 
-    /// All plugins that there are: the linked-in ones, then every `lib*_sut.so`. Of files with one name only the
-    /// first is listed, which is the one that [`find`](Self::find) returns.
+    /// Returns all plugins that there are: the linked-in ones, then every `lib*_sut.so`. Of files with one name only
+    /// the first is listed, which is the one that [`find`](Self::find) returns.
     #[must_use]
     pub fn list(&self) -> Vec<PluginLocation> {
         let mut names: BTreeSet<String> = linked_names().collect();
@@ -146,7 +146,7 @@ impl SearchPath {
         found
     }
 
-    /// The error for a name whose library would be called `file`.
+    /// Returns the error for a name whose library would be called `file`.
     fn not_found(&self, name: &str, file: &str) -> PluginHostError {
         let known: Vec<String> = self.list().iter().map(PluginLocation::name).collect();
         let hint = if Path::new(file).is_file() {
@@ -167,7 +167,8 @@ impl SearchPath {
     }
 }
 
-/// Returns folders that go with an executable in the folder `home`: of a build, and of a package, if it lies in `bin`.
+/// Returns the folders that go with an executable in the folder `home`: of a build, and of a package, if it lies in
+/// `bin`.
 fn near_the_executable(home: &Path) -> Vec<PathBuf> {
     let mut folders = vec![home.to_owned(), home.join("deps")];
     if let Some(above) = home.parent() {
@@ -177,8 +178,9 @@ fn near_the_executable(home: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Folders of builds of the folder `here` and all above, for an executable in the folder `home` that comes of a build.
-/// A program that is installed takes nothing from there: what lies above a folder that is shared may be anybody's.
+/// Returns the folders of builds of the folder `here` and all above, for an executable from a build in the folder
+/// `home`. A program that is installed takes nothing from there: what lies above a folder that is shared may be
+/// anybody's.
 fn builds_above(home: &Path, here: &Path) -> Vec<PathBuf> {
     if !home.ancestors().any(|folder| folder.ends_with("target")) {
         return Vec::new();
@@ -202,7 +204,7 @@ fn plugin_name(file: &OsStr) -> Option<String> {
     Some(stem.replace('_', "-"))
 }
 
-/// The error of a file that is not there or cannot be read.
+/// Returns the error of a file that is missing or cannot be read.
 pub(crate) fn unreadable(path: &Path, reason: &dyn Display) -> PluginHostError {
     PluginHostError::Unusable(format!("cannot read the plugin {}: {reason}", path.display()))
 }

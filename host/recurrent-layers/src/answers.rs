@@ -21,7 +21,7 @@ const MULTIPLICATIONS_MAX: f64 = 2e9;
 /// Limit of the samples.
 const SAMPLES_MAX: usize = 8;
 
-/// The outputs for the first samples, at most `sample_count`: `[seq, directions * hidden]` of each.
+/// Returns the outputs for the first samples, at most `sample_count`: `[seq, directions * hidden]` of each.
 fn compute(model: &str, weights: &Path, sample_count: usize) -> Result<Vec<Vec<f64>>, String> {
     let (name, inputs) =
         model.parse::<RnnName>().ok().zip(input_recipe(model)).ok_or("the model is no single layer")?;
@@ -40,7 +40,7 @@ fn compute(model: &str, weights: &Path, sample_count: usize) -> Result<Vec<Vec<f
     Ok((0..judged_count(&name).min(sample_count)).map(sample).collect())
 }
 
-/// Number of samples that are computed.
+/// Returns the number of samples that are computed.
 fn judged_count(name: &RnnName) -> usize {
     let per_step = name.cell.gate_count() * name.hidden * (name.input + name.hidden) * name.directions();
     let affordable = MULTIPLICATIONS_MAX / (per_step as f64 * name.seq as f64);
@@ -48,7 +48,7 @@ fn judged_count(name: &RnnName) -> usize {
     (affordable as usize).clamp(1, SAMPLES_MAX)
 }
 
-/// The weights of one direction from a file with PyTorch's names.
+/// Returns the weights of one direction from a file with PyTorch's names.
 fn read(file: &SafeTensors<'_>, name: &RnnName, suffix: &str) -> Result<LayerDirection, String> {
     let rows = name.cell.gate_count() * name.hidden;
     let tensor = |kind: &str, shape: &[usize]| {
@@ -68,7 +68,7 @@ fn read(file: &SafeTensors<'_>, name: &RnnName, suffix: &str) -> Result<LayerDir
     })
 }
 
-/// All steps of one sample in all directions: `[seq, directions * hidden]`.
+/// Returns all steps of one sample in all directions: `[seq, directions * hidden]`.
 fn run(name: &RnnName, directions: &[LayerDirection], x: &[f64]) -> Vec<f64> {
     let run = |(number, direction): (usize, &LayerDirection)| {
         direction.run(name.cell, x, LayerState::zeros(name.hidden), number == 1)

@@ -34,7 +34,7 @@ pub const TABLE_1: [[usize; 4]; 15] = [
     [1024, 1024, 20, 100],
 ];
 
-/// The rows of table 1 of the paper: 15 of LSTM, then 15 of GRU.
+/// Returns the rows of table 1 of the paper: 15 of LSTM, then 15 of GRU.
 fn rows() -> impl Iterator<Item = RnnName> {
     [RnnCell::Lstm, RnnCell::Gru].into_iter().flat_map(|cell| {
         TABLE_1.into_iter().map(move |[input, hidden, batch, seq]| RnnName {
@@ -48,10 +48,10 @@ fn rows() -> impl Iterator<Item = RnnName> {
     })
 }
 
-/// The layer of a name.
+/// Returns the layer of a name.
 ///
 /// # Errors
-/// A sentence about the mistake, with the near match or the grammar.
+/// Returns a sentence about the mistake, with the near match or the grammar.
 fn layer(name: &str) -> Result<RnnName, String> {
     let layer: RnnName = name.parse()?;
     if sample_values(&layer) > SAMPLE_VALUES_MAX {
@@ -78,12 +78,12 @@ fn operations(layer: &RnnName) -> f64 {
     (per_step * layer.directions()) as f64 * layer.seq as f64
 }
 
-/// Values of the larger of input and output of one sample.
+/// Returns the values of the larger of input and output of one sample.
 fn sample_values(layer: &RnnName) -> usize {
     layer.seq * layer.input.max(layer.hidden * layer.directions())
 }
 
-/// The definition of the layer of this name; `None` if the name is not meant to be one of the family.
+/// Returns the definition of the layer of this name; `None` if the name is not meant to be one of the family.
 fn definition_of(name: &str) -> Option<Result<String, String>> {
     let is_meant =
         name.get(..4).is_some_and(|start| ["rnn-", "rnn_"].iter().any(|it| start.eq_ignore_ascii_case(it)))
@@ -92,7 +92,7 @@ fn definition_of(name: &str) -> Option<Result<String, String>> {
     is_meant.then(|| layer(name).map(|layer| definition(&layer)))
 }
 
-/// The definition of a member, as it would stand in a file.
+/// Returns the definition of a member, in the form of a file.
 fn definition(layer: &RnnName) -> String {
     let RnnName { cell, input, hidden, batch, seq, .. } = *layer;
     let name = layer.to_string();
@@ -172,12 +172,12 @@ batch_size = {batch}
 /// Maximum difference of a value from the one computed in f64: in f32 the accuracy of other implementations
 /// on these layers.
 const F32_TOLERANCE: f64 = 5e-6;
-/// With weights of 8 bits of precision, over a hundred steps.
+/// Tolerance with weights of 8 bits of precision, over a hundred steps.
 const BF16_TOLERANCE: f64 = 1e-2;
-/// With weights and inputs in 255 steps.
+/// Tolerance with weights and inputs in 255 steps.
 const INT8_TOLERANCE: f64 = 5e-2;
 
-/// Samples of the library: 32 MiB of inputs or outputs at most, so that an accuracy log stays small.
+/// Returns the samples of the library: 32 MiB of inputs or outputs at most, so that an accuracy log stays small.
 fn sample_count(layer: &RnnName) -> usize {
     const VALUES: usize = 1 << 23;
     const COUNT_MAX: usize = 256;
@@ -192,7 +192,7 @@ fn service_time_s(layer: &RnnName) -> f64 {
     CALL_S + STEP_S * (layer.seq * layer.directions()) as f64 + operations(layer) / OPERATIONS_PER_S
 }
 
-/// Rounded to two digits, as a person would write it.
+/// Rounds to two digits, as a person would write it.
 fn two_digits(value: f64) -> f64 {
     let unit = 10_f64.powf(value.log10().floor() - 1.0);
     (value / unit).round() * unit

@@ -28,7 +28,7 @@ pub struct LayerState {
 }
 
 impl LayerState {
-    /// The state before a sequence that goes on from nothing.
+    /// Returns the state before a sequence that continues from nothing.
     #[must_use]
     pub fn zeros(hidden: usize) -> Self {
         Self { hidden: vec![0.0; hidden], cell: vec![0.0; hidden] }
@@ -59,17 +59,17 @@ impl LayerDirection {
         y
     }
 
-    /// Share of the input in each gate: `W x + b`, `[gates * hidden]`.
+    /// Returns the share of the input in each gate: `W x + b`, `[gates * hidden]`.
     fn of_input(&self, x: &[f64]) -> Vec<f64> {
         product(&self.input, x, &self.input_bias)
     }
 
-    /// Share of the state in each gate.
+    /// Returns the share of the state in each gate.
     fn of_state(&self, h: &[f64]) -> Vec<f64> {
         product(&self.hidden, h, &self.hidden_bias)
     }
 
-    /// One step: the next state and cell from the input and the last ones.
+    /// Runs one step: computes the next state and cell from the input and the last ones.
     fn step(&self, cell: RnnCell, x: &[f64], state: &mut LayerState) {
         let LayerState { hidden: h, cell: c } = state;
         let hidden = h.len();
@@ -111,13 +111,13 @@ impl LayerDirection {
     }
 }
 
-/// `weights vector + bias`; the rows of the weights are as long as the vector.
+/// Computes `weights vector + bias`; the rows of the weights are as long as the vector.
 fn product(weights: &[f32], vector: &[f64], bias: &[f32]) -> Vec<f64> {
     let rows = weights.chunks_exact(vector.len());
     rows.zip(bias).map(|(row, bias)| dot(row, vector) + f64::from(*bias)).collect()
 }
 
-/// The dot product, in eight sums that do not wait for each other.
+/// Returns the dot product, in eight sums that do not wait for each other.
 fn dot(row: &[f32], vector: &[f64]) -> f64 {
     let ((rows, rest), (vectors, vector_rest)) = (row.as_chunks::<8>(), vector.as_chunks::<8>());
     let mut sums = [0.0; 8];

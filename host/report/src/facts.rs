@@ -1,4 +1,4 @@
-//! Everything that a page knows of a run, read once.
+//! Everything that a page knows about a run, read once.
 
 use proctor_loadgen::SampleRecord;
 use proctor_results::{
@@ -79,17 +79,17 @@ impl<'a> Facts<'a> {
         Self { run, samples, is_selection, trace, batches, faults }
     }
 
-    /// The result, if there is one.
+    /// Returns the result, if there is one.
     pub(crate) fn result(&self) -> Option<&'a ResultFile> {
         self.run.result()
     }
 
-    /// The performance run, if there is one.
+    /// Returns the performance run, if there is one.
     pub(crate) fn test(&self) -> Option<&'a TestPart> {
         self.result()?.performance_run.as_ref()
     }
 
-    /// The official log, if that is all.
+    /// Returns the official log, if that is all.
     pub(crate) fn log(&self) -> Option<&'a DetailLog> {
         match &self.run.kind {
             RunKind::Logs(log) => Some(log),
@@ -97,12 +97,12 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The numbers of the result.
+    /// Returns the numbers of the result.
     pub(crate) fn figures(&self) -> Figures<'a> {
         Figures::of(self.run.json().unwrap_or(&Value::Null))
     }
 
-    /// Name of the scenario, if it is known.
+    /// Returns the name of the scenario, if it is known.
     pub(crate) fn scenario(&self) -> Option<&'a str> {
         match self.log() {
             Some(log) => log.scenario(),
@@ -110,7 +110,8 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Returns whether queries arrive by themselves, as in Server and Interactive (Server with other bounds).
+    /// Returns whether queries arrive independently of completions, as in Server and Interactive (Server with other
+    /// bounds).
     pub(crate) fn is_server(&self) -> bool {
         matches!(self.scenario(), Some("Server" | "Interactive"))
     }
@@ -120,7 +121,7 @@ impl<'a> Facts<'a> {
         self.scenario() == Some("Offline")
     }
 
-    /// Samples of each query.
+    /// Returns the samples of each query.
     pub(crate) fn samples_per_query(&self) -> usize {
         let Some(test) = self.test().filter(|_| self.scenario() == Some("MultiStream")) else { return 1 };
         let (samples, queries) = (test.issued_sample_count, test.issued_query_count.max(1));
@@ -139,7 +140,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// The samples of a trace, from the first of them on.
+/// Returns the samples of a trace, from the first of them on.
 fn traced(trace: &Trace) -> Samples {
     let first_ns = trace.samples.iter().map(|sample| sample.scheduled_ns).min().unwrap_or(0);
     let mut samples: Vec<_> = trace.samples.iter().collect();

@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 use crate::{html::Html, number::Unit};
 
-/// Shown in the place of a number that is not there.
+/// Placeholder for a missing number.
 pub(crate) const ABSENT: &str = "–";
 
 /// Numbers of a `result.json`. A key is the path to a number, with points between its parts; a point within a
@@ -15,7 +15,7 @@ pub(crate) struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
-    /// The numbers of a result.
+    /// Returns the numbers of a result.
     pub(crate) fn of(json: &'a Value) -> Self {
         Self { json }
     }
@@ -47,7 +47,7 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// A part of a key, as [`Figures`] reads it.
+/// Returns a part of a key, as [`Figures`] reads it.
 pub(crate) fn key_part(name: &str) -> String {
     name.replace('\\', "\\\\").replace('.', "\\.")
 }

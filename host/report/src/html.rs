@@ -13,7 +13,7 @@ pub(crate) struct Html {
 }
 
 impl Html {
-    /// Markup that is taken in later by another, with ids that go on from there.
+    /// Creates markup to be included in another one later, with ids that continue from there.
     pub(crate) fn beginning_at(other: &Self) -> Self {
         Self { text: String::new(), id_count: other.id_count }
     }
@@ -22,13 +22,13 @@ impl Html {
         self.text
     }
 
-    /// An id that no other element has.
+    /// Returns an id that no other element has.
     pub(crate) fn new_id(&mut self, prefix: &str) -> String {
         self.id_count += 1;
         format!("{prefix}-{}", self.id_count)
     }
 
-    /// An element with what `content` writes in it.
+    /// Writes an element around what `content` writes.
     pub(crate) fn within(&mut self, tag: &str, attributes: Attributes, content: impl FnOnce(&mut Self)) {
         self.begin(tag, attributes);
         self.text.push('>');
@@ -38,18 +38,18 @@ impl Html {
         self.text.push('>');
     }
 
-    /// An element of text alone.
+    /// Writes an element of text alone.
     pub(crate) fn leaf(&mut self, tag: &str, attributes: Attributes, text: &str) {
         self.within(tag, attributes, |html| html.text(text));
     }
 
-    /// An element of a picture that has nothing in it.
+    /// Writes an element of a picture, without content.
     pub(crate) fn empty(&mut self, tag: &str, attributes: Attributes) {
         self.begin(tag, attributes);
         self.text.push_str("/>");
     }
 
-    /// An element of HTML that never has anything in it, such as `meta`.
+    /// Writes an element of HTML that never has content, such as `meta`.
     pub(crate) fn void(&mut self, tag: &str, attributes: Attributes) {
         self.begin(tag, attributes);
         self.text.push('>');
@@ -61,7 +61,7 @@ impl Html {
         let _ = write!(Escaping(&mut self.text), "{text}");
     }
 
-    /// Takes in what another one has.
+    /// Includes the content of another one.
     pub(crate) fn append(&mut self, other: Self) {
         self.id_count = self.id_count.max(other.id_count);
         self.text.push_str(&other.text);
@@ -85,7 +85,7 @@ impl Html {
     }
 }
 
-/// Writes text so that it is neither markup nor the end of an attribute.
+/// Writes the text so that it is neither markup nor the end of an attribute.
 struct Escaping<'a>(&'a mut String);
 
 impl Write for Escaping<'_> {

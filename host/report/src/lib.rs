@@ -74,7 +74,7 @@ impl Subject {
         }
     }
 
-    /// Name of the folder, for people.
+    /// Returns the name of the folder, for people.
     fn name(&self) -> String {
         match self {
             Self::Run(run) => run.name(),
@@ -83,7 +83,7 @@ impl Subject {
     }
 }
 
-/// The page of one or more subjects, as HTML. Samples are read one subject after the other.
+/// Returns the page of one or more subjects, as HTML. Samples are read one subject after the other.
 #[must_use]
 pub fn page(subjects: &[Subject]) -> String {
     page::page(subjects)

@@ -17,12 +17,12 @@ pub(crate) enum Unit<'a> {
 }
 
 impl<'a> Unit<'a> {
-    /// The unit that a result calls so.
+    /// Returns the unit that a result calls so.
     pub(crate) fn named(name: &'a str) -> Self {
         if name == "ns" { Self::Nanoseconds } else { Self::Named(name) }
     }
 
-    /// The unit of the number that has this key in a result: the names of keys end in it.
+    /// Returns the unit of the number that has this key in a result: the names of keys end in it.
     pub(crate) fn of_key(key: &str) -> Self {
         let ends_in = |ending: &str| key.ends_with(ending);
         if ends_in("_ns") {
@@ -59,7 +59,7 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// A time in the unit that suits it: `1.235 ms`.
+/// Returns a time in the unit that suits it: `1.235 ms`.
 pub(crate) fn duration(ns: f64) -> String {
     let (size, unit) = time_unit(ns);
     if size == 1.0 && ns.fract() == 0.0 {
@@ -68,7 +68,7 @@ pub(crate) fn duration(ns: f64) -> String {
     format!("{} {unit}", digits(ns / size))
 }
 
-/// A time at a tick: no more digits than it has, `2.5 ms`.
+/// Returns a time at a tick: no more digits than it has, `2.5 ms`.
 pub(crate) fn round_duration(ns: f64) -> String {
     if ns == 0.0 {
         return "0".to_owned();
@@ -77,7 +77,7 @@ pub(crate) fn round_duration(ns: f64) -> String {
     format!("{} {unit}", round(ns / size))
 }
 
-/// The unit that suits a time, in ns, with its name.
+/// Returns the unit that suits a time, in ns, with its name.
 fn time_unit(ns: f64) -> (f64, &'static str) {
     // A time that would be shown as 1000 of a unit is one of the next.
     match ns.abs() {
@@ -88,7 +88,7 @@ fn time_unit(ns: f64) -> (f64, &'static str) {
     }
 }
 
-/// A number at a tick: `1,500` or `0.25`, and `2.5 M` from a million on.
+/// Returns a number at a tick: `1,500` or `0.25`, and `2.5 M` from a million on.
 pub(crate) fn round(value: f64) -> String {
     let (value, unit) = match value.abs() {
         size if size >= 1e9 => (value / 1e9, " G"),
@@ -100,17 +100,17 @@ pub(crate) fn round(value: f64) -> String {
     format!("{}{unit}", grouped(text))
 }
 
-/// A whole number with its digits in groups, any other with four digits at least.
+/// Returns a whole number with its digits in groups, any other with four digits at least.
 pub(crate) fn plain(value: f64) -> String {
     if value.fract() == 0.0 { grouped(&format!("{value:.0}")) } else { digits(value) }
 }
 
-/// A share of one: `1.25 %`.
+/// Returns a share of one: `1.25 %`.
 pub(crate) fn percent(share: f64) -> String {
     format!("{} %", round((share * 1e6).round() / 1e4))
 }
 
-/// A share of one in words: `85.6 %`.
+/// Returns a share of one in words: `85.6 %`.
 pub(crate) fn rough_percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
@@ -123,7 +123,7 @@ fn bytes(value: f64) -> String {
     }
 }
 
-/// Four digits at least, and no fraction beyond them.
+/// Returns four digits at least, and no fraction beyond them.
 fn digits(value: f64) -> String {
     let text = match value.abs() {
         size if size < 9.9995 => format!("{value:.3}"),
@@ -151,7 +151,7 @@ fn grouped(text: &str) -> String {
     grouped + fraction
 }
 
-/// `1 batch`, `12,345 batches`.
+/// Formats `1 batch`, `12,345 batches`.
 pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", plain(count as f64), if count == 1 { one } else { many })
 }

@@ -1,4 +1,4 @@
-//! A page: its head, the runs on it one after the other, and its foot.
+//! A page: its head, the runs on it one after another, and its foot.
 
 use proctor_results::{DetailLog, Run, RunKind, RunSummary, Series, SeriesKind, WholeRun};
 
@@ -62,7 +62,7 @@ pub(crate) fn page(subjects: &[Subject]) -> String {
     html.into_text()
 }
 
-/// A table of all runs of the page.
+/// Writes a table of all runs of the page.
 fn overview(html: &mut Html, subjects: &[Subject]) {
     let head = ["run", "verdict", "scenario", "metric", "p50", "p99"];
     parts::table(html, "Runs of this page", &head, |html| {
@@ -256,7 +256,7 @@ impl Sections<'_> {
         format!("{} on {} by {} {}", result.benchmark.id, result.scenario, plugin.name, plugin.version)
     }
 
-    /// Writes the sections of a search or of scaling, and returns what stands below its name.
+    /// Writes the sections of a search or of scaling, and returns the text below its name.
     fn series(&mut self, series: &Series) -> String {
         let figures = Figures::of(&series.json);
         let provenance = series.provenance();

@@ -48,7 +48,7 @@ pub struct Batch {
 pub struct BatchStage {
     /// Name of the stage.
     pub name: String,
-    /// Its start, in ns from the start of issuing.
+    /// Start, in ns from the start of issuing.
     pub start_ns: u64,
     /// End, in ns from the start of issuing.
     pub end_ns: u64,
@@ -89,7 +89,7 @@ impl Batches {
         self.slowest.iter().chain(&self.even)
     }
 
-    /// The first thing that no run has noted, as the end of a sentence about the file.
+    /// Returns the first thing that no run has noted, as the end of a sentence about the file.
     fn fault(&self) -> Option<String> {
         if self.even_stride == 0 {
             return Some("has even_stride 0, and it is 1 at least".to_owned());
@@ -172,25 +172,25 @@ impl Batches {
 }
 
 impl Batch {
-    /// Latency of the sample in ns.
+    /// Returns the latency of the sample in ns.
     #[must_use]
     pub fn latency_ns(&self) -> u64 {
         self.completed_ns.saturating_sub(self.scheduled_ns)
     }
 
-    /// Time for which the sample waited for the instance, in ns.
+    /// Returns the time for which the sample waited for the instance, in ns.
     #[must_use]
     pub fn queue_ns(&self) -> u64 {
         self.ready_ns() - self.scheduled_ns
     }
 
-    /// Time for which the instance was free and the batch not due, in ns.
+    /// Returns the time for which the instance was free and the batch not due, in ns.
     #[must_use]
     pub fn forming_ns(&self) -> u64 {
         self.started_ns.saturating_sub(self.ready_ns())
     }
 
-    /// Time from the start of the batch to the completion of the sample, in ns.
+    /// Returns the time from the start of the batch to the completion of the sample, in ns.
     #[must_use]
     pub fn execute_ns(&self) -> u64 {
         self.completed_ns.saturating_sub(self.started_ns.max(self.scheduled_ns))

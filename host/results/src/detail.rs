@@ -54,7 +54,7 @@ pub struct DetailLog {
     pub entries: Vec<(String, Value)>,
     /// Number of entries that cannot be read, such as the last one of a log that is cut off.
     pub damaged_count: usize,
-    /// Key and value of each entry whose value is no finite number, which LoadGen writes as `nan` or `inf`.
+    /// Key and value of each entry whose value is not a finite number, which LoadGen writes as `nan` or `inf`.
     pub not_finite: Vec<(String, String)>,
     /// Number of errors that the test met with. The result checkers take no run with one.
     pub error_count: u64,
@@ -126,7 +126,7 @@ impl DetailLog {
         Ok(log)
     }
 
-    /// The first thing that no test has logged, as the end of a sentence about the file.
+    /// Returns the first thing that no test has logged, as the end of a sentence about the file.
     fn fault(&self) -> Option<String> {
         let figure = |key: &str, value: &str| {
             Some(format!(
@@ -165,13 +165,13 @@ impl DetailLog {
         Some(format!("has result_validity VALID and {broken} false: give the log as LoadGen wrote it"))
     }
 
-    /// The last value of a key.
+    /// Returns the last value of a key.
     #[must_use]
     pub fn value(&self, key: &str) -> Option<&Value> {
         self.entries.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// Name of the scenario, of a run that was cut off as it was asked for.
+    /// Returns the name of the scenario, of a run that was cut off as requested.
     #[must_use]
     pub fn scenario(&self) -> Option<&str> {
         self.value("effective_scenario").or_else(|| self.value("requested_scenario"))?.as_str()
@@ -182,7 +182,7 @@ impl DetailLog {
         self.scenario()?.parse().ok()
     }
 
-    /// Returns whether the run is VALID; `None` if the log does not come to that.
+    /// Returns whether the run is VALID; `None` if the log does not get that far.
     #[must_use]
     pub fn is_valid(&self) -> Option<bool> {
         Some(self.value("result_validity")?.as_str()? == "VALID")
@@ -231,8 +231,8 @@ fn is_figure(key: &str) -> bool {
     METRICS.contains(&key) || is_latency
 }
 
-/// Key and value of an entry whose value is a number that JSON has not, such as `nan`, or that is too large, such as
-/// `1e400`.
+/// Returns the key and value of an entry whose value is a number that JSON has not, such as `nan`, or that is too
+/// large, such as `1e400`.
 fn not_finite(entry: &str) -> Option<(String, String)> {
     let (key, rest) = entry.strip_prefix("{\"key\": \"")?.split_once("\", \"value\": ")?;
     let value = rest.split([',', '}']).next()?.trim();

@@ -43,7 +43,7 @@ pub enum ResultsError {
     NoPerformanceRun { path: PathBuf, why: &'static str },
 }
 
-/// An error in words, with its cause if it has one, such as that there is no such file.
+/// Returns an error in words, with its cause if it has one, such as that there is no such file.
 #[must_use]
 pub fn with_cause(error: &dyn Error) -> String {
     match error.source() {

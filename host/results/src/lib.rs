@@ -1,4 +1,4 @@
-//! Reads what runs leave behind: results, samples and logs, of this host and of the official LoadGen.
+//! Reads the files that runs leave behind: results, samples and logs, of this host and of the official LoadGen.
 //!
 //! [`Run::open`] opens a folder and identifies it: a complete run, an unfinished one, or a folder of official logs.
 //! [`Run::samples`] reads the samples of the performance run, [`Run::trace`] the samples that the trace has more detail

@@ -16,7 +16,7 @@ pub const DETAIL_LOG: &str = "mlperf_log_detail.txt";
 /// Name of LoadGen's summary log.
 pub const SUMMARY_LOG: &str = "mlperf_log_summary.txt";
 
-/// The logs of a test that are there.
+/// The existing logs of a test.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoadGenLogs {
     /// The detail log.
@@ -44,7 +44,7 @@ impl LoadGenLogs {
         }
     }
 
-    /// Scenario of the test; `None` if no log has one that is known.
+    /// Returns the scenario of the test; `None` if no log has a known one.
     #[must_use]
     pub fn scenario(&self) -> Option<Scenario> {
         let name = match &self.detail {
@@ -54,7 +54,7 @@ impl LoadGenLogs {
         name?.parse().ok()
     }
 
-    /// Mode of the test; `None` if no log has one that is known.
+    /// Returns the mode of the test; `None` if no log has a known one.
     #[must_use]
     pub fn mode(&self) -> Option<TestMode> {
         let name = match &self.detail {

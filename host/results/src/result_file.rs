@@ -29,7 +29,7 @@ pub struct ResultFile {
     /// Instant at which it was made; not in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at_utc: Option<String>,
-    /// The verdict.
+    /// Verdict of the run.
     pub verdict: VerdictPart,
     /// Name of the scenario.
     pub scenario: String,
@@ -76,7 +76,7 @@ pub struct ResultFile {
     /// Latencies that a plugin without any work would have; not in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub harness_floor: Option<FloorPart>,
-    /// The benchmark.
+    /// Benchmark of the run.
     pub benchmark: BenchmarkPart,
     /// Plugin of the run.
     pub plugin: PluginPart,
@@ -123,12 +123,12 @@ fn measured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MetricP
     Ok(written.and_then(|Written { name, value, unit }| Some(MetricPart { name, value: value?, unit })))
 }
 
-/// An arrival process that is not that of the rules.
+/// An arrival process that differs from the rules'.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct ArrivalsPart {
     /// Name of the arrival process.
     pub process: String,
-    /// Its settings.
+    /// Parameters of the process.
     #[serde(default, deserialize_with = "or_default")]
     pub parameters: BTreeMap<String, SettingPart>,
     /// The recorded trace, if it is one.
@@ -144,11 +144,11 @@ pub struct ArrivalsPart {
 pub struct ArrivalTracePart {
     /// Number of arrivals.
     pub arrival_count: u64,
-    /// Time until it begins again, in ns.
+    /// Time until the trace repeats, in ns.
     pub period_ns: u64,
-    /// Its rate.
+    /// Mean rate of the trace, in queries per second.
     pub queries_per_second: f64,
-    /// How often it began again in the performance run.
+    /// Number of times that it began again in the performance run.
     pub repetition_count: Option<u64>,
 }
 
@@ -157,7 +157,7 @@ pub struct ArrivalTracePart {
 pub struct DeviationPart {
     /// Name of its kind.
     pub kind: String,
-    /// Its parts by name, such as a setting and its value.
+    /// Parts by name, such as a setting and its value.
     #[serde(flatten)]
     pub parts: Map<String, Value>,
     /// The deviation in words.
@@ -171,7 +171,8 @@ impl From<&Deviation> for DeviationPart {
     }
 }
 
-/// The kind of a value that has one, and its other fields. One with a path that is no text has its words as the kind.
+/// Returns the kind of a value that has one, and its other fields. One with a path that is not text has its words as
+/// the kind.
 fn kind_and_parts(value: &(impl Serialize + fmt::Display)) -> (String, Map<String, Value>) {
     let mut parts = match serde_json::to_value(value) {
         Ok(Value::Object(fields)) => fields,
@@ -184,8 +185,8 @@ fn kind_and_parts(value: &(impl Serialize + fmt::Display)) -> (String, Map<Strin
 }
 
 impl ResultFile {
-    /// All reasons why the run is not a result by its round, whatever its verdict: deviations, arrivals that are not
-    /// those of the rules, and a recording, by kind and in words. Its length is not among them.
+    /// Returns all reasons why the run is not a result by its round, whatever its verdict: deviations, arrivals outside
+    /// of the rules, and a recording, by kind and in words. Its length is not among them.
     #[must_use]
     pub fn all_deviations(&self) -> Vec<DeviationPart> {
         let part =
@@ -208,7 +209,7 @@ impl ResultFile {
 /// A metric of a run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct MetricPart {
-    /// Its name.
+    /// Name of the metric.
     pub name: String,
     /// Value of the metric. A run has NaN, and the file null, if it was too short for it.
     pub value: f64,
@@ -221,7 +222,7 @@ pub struct MetricPart {
 pub struct AccuracyPart {
     /// Name of the metric.
     pub metric: String,
-    /// Its value; larger is better.
+    /// Value; larger is better.
     pub value: f64,
     /// Samples answered rightly, where the value is a share of samples.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -266,7 +267,7 @@ pub struct AccuracyPart {
 /// Samples whose responses have the same kind of fault.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ResponseDefectPart {
-    /// The kind.
+    /// Kind of the fault.
     pub kind: String,
     /// The samples, ascending.
     pub samples: Vec<u64>,
@@ -280,17 +281,17 @@ pub struct ResponseDefectPart {
 /// files that were made by hand, need not have the parts that this version writes.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct SettingPart {
-    /// Its value.
+    /// Value of the setting.
     pub value: Value,
     /// Origin of the value.
     pub origin: Origin,
-    /// The values that it replaced, the nearest first; `None` where they are not told.
+    /// The values that it replaced, the nearest first; `None` if they are unknown.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
     pub overridden: Option<Vec<Self>>,
 }
 
 impl SettingPart {
-    /// A value and its origin.
+    /// Creates a value and its origin.
     #[must_use]
     pub fn new(value: &proctor_config::Value, origin: &proctor_config::Origin) -> Self {
         let (kind, parts) = kind_and_parts(origin);
@@ -310,13 +311,13 @@ impl From<&Effective> for SettingPart {
 pub struct Origin {
     /// The kind, such as `flag`.
     pub kind: String,
-    /// Its parts by name, such as a file and a line.
+    /// Parts by name, such as a file and a line.
     #[serde(flatten)]
     pub parts: Map<String, Value>,
 }
 
 impl fmt::Display for Origin {
-    /// The kind and its parts.
+    /// Writes the kind and its parts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind)?;
         self.parts.values().try_for_each(|part| match part {
@@ -343,7 +344,7 @@ impl ResultFile {
         }
     }
 
-    /// Two keys with values that contradict each other.
+    /// Returns two keys with values that contradict each other.
     fn contradiction(&self) -> Option<[String; 2]> {
         let VerdictPart { valid, accuracy_passed, reasons, .. } = &self.verdict;
         let is_valid = || "verdict.valid true".to_owned();

@@ -69,7 +69,7 @@ impl fmt::Display for OtherSampleCount {
 pub enum RunKind {
     /// A run of this host, with a result.
     Whole(Box<WholeRun>),
-    /// A run of this host that has not come to a result, with the reason if one is known.
+    /// A run of this host without a result, with the reason if one is known.
     Partial(Option<Ending>),
     /// Logs of the official LoadGen, or of this one without a result.
     Logs(DetailLog),
@@ -124,7 +124,7 @@ impl Run {
         Ok(Self { folder, kind })
     }
 
-    /// The result, of a whole run.
+    /// Returns the result, of a whole run.
     #[must_use]
     pub fn result(&self) -> Option<&ResultFile> {
         match &self.kind {
@@ -133,7 +133,7 @@ impl Run {
         }
     }
 
-    /// The result as it is, of a whole run.
+    /// Returns the result as it is, of a whole run.
     #[must_use]
     pub fn json(&self) -> Option<&Value> {
         match &self.kind {
@@ -142,14 +142,14 @@ impl Run {
         }
     }
 
-    /// Name of the folder, for people.
+    /// Returns the name of the folder, for people.
     #[must_use]
     pub fn name(&self) -> String {
         folder_name(&self.folder)
     }
 
-    /// Returns whether the run may go on: its process holds the lock of the folder, or this is unknown, such
-    /// as on a file system without locks.
+    /// Returns whether the run may continue: its process holds the lock of the folder, or this is unknown, such as on a
+    /// file system without locks.
     #[must_use]
     pub fn may_go_on(&self) -> bool {
         match open_regular(&self.folder.join(LOCK)) {
@@ -164,7 +164,7 @@ impl Run {
         matches!(self.kind, RunKind::Partial(_)) && self.folder.join(PROBES).is_file()
     }
 
-    /// The folder with the logs and samples of the performance run that decides.
+    /// Returns the folder with the logs and samples of the performance run that decides.
     ///
     /// # Errors
     /// [`ResultsError::NoPerformanceRun`].
@@ -204,11 +204,11 @@ impl Run {
         }
     }
 
-    /// Reads the samples as [`samples`](Self::samples) does, and takes those of a whole run only if none is
-    /// lacking. A killed run has its samples so far.
+    /// Reads the samples as [`samples`](Self::samples) does, and those of a whole run only if all are present. A killed
+    /// run has its samples so far.
     ///
     /// # Errors
-    /// Errors of [`samples`](Self::samples), or if the file of a whole run has a torn end or another number
+    /// Returns the errors of [`samples`](Self::samples), or if the file of a whole run has a torn end or another number
     /// of samples than its result.
     pub fn all_samples(&self) -> Result<Samples, ResultsError> {
         let samples = self.samples()?;
@@ -220,7 +220,7 @@ impl Run {
         }
     }
 
-    /// Returns what the samples of a whole run lack, as the end of a sentence about their file.
+    /// Returns the deficiency of a whole run's samples, as the end of a sentence about their file.
     fn lack(&self, samples: &Samples) -> Option<String> {
         self.result()?;
         if let Some(other) = self.other_sample_count(samples) {
@@ -258,7 +258,7 @@ impl Run {
     /// same test, which come first in the file.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// If the file cannot be read.
     pub fn trace(&self) -> Result<Option<Trace>, ResultsError> {
         let test = self.result().and_then(|result| result.performance_run.as_ref());
         let first = test.and_then(|test| {
@@ -269,11 +269,11 @@ impl Run {
         self.performance_file(TRACE).map(|path| Trace::read_from(&path, first.unwrap_or(0))).transpose()
     }
 
-    /// Reads the batches that the performance run has kept; `None` if it has kept none. They are held against the
-    /// result, and against its samples if these are given.
+    /// Reads the batches that the performance run has kept; `None` if it has kept none. Checks them against the result,
+    /// and against its samples if given.
     ///
     /// # Errors
-    /// The file cannot be read, or is of another run.
+    /// If the file cannot be read, or is of another run.
     pub fn batches(&self, samples: Option<&Samples>) -> Result<Option<Batches>, ResultsError> {
         let Some(path) = self.performance_file(BATCHES) else { return Ok(None) };
         let batches = Batches::read(&path)?;
@@ -283,19 +283,19 @@ impl Run {
         Ok(Some(batches))
     }
 
-    /// A file of the performance run, if it is there.
+    /// Returns a file of the performance run, if it exists.
     fn performance_file(&self, name: &str) -> Option<PathBuf> {
         Some(self.performance_folder().ok()?.join(name)).filter(|path| path.is_file())
     }
 }
 
-/// Returns whether a folder is of a run that is not whole: it has the suffix, and something that only a run leaves.
+/// Returns whether a folder is of a run that is not whole: it has the suffix, and a file that only a run leaves.
 pub(crate) fn is_partial(folder: &Path) -> bool {
     folder_name(folder).ends_with(PARTIAL)
         && [LOCK, SAMPLES, DETAIL_LOG, CRASH, ERROR, PROBES].iter().any(|name| folder.join(name).is_file())
 }
 
-/// Name of a folder, `run` for one without a name.
+/// Returns the name of a folder, `run` for one without a name.
 pub(crate) fn folder_name(folder: &Path) -> String {
     // Use an absolute path, so that neither a separator at the end nor `.` hides the name.
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());

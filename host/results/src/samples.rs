@@ -22,7 +22,7 @@ const SPARE_RECORDS: u64 = 1 << 16;
 /// The samples of a performance run, in the order of issue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Samples {
-    /// Their records.
+    /// Records of the samples.
     pub records: Vec<SampleRecord>,
     /// Number of bytes behind the last whole record, torn by a crash.
     pub torn_bytes: u64,
@@ -52,7 +52,7 @@ impl Samples {
         }
     }
 
-    /// Reads a file of no more than so many records.
+    /// Reads a file of no more than this many records.
     fn read_at_most(path: &Path, record_count: u64) -> Result<Self, ResultsError> {
         let unreadable = |source| ResultsError::Read { path: path.to_owned(), source };
         let mut file = open_regular(path).map_err(unreadable)?;
@@ -86,13 +86,13 @@ impl Samples {
         }
     }
 
-    /// Samples that were issued, in the order of issue.
+    /// Returns the samples that were issued, in the order of issue.
     pub fn issued(&self) -> impl Iterator<Item = SampleRecord> + Clone {
         self.records.iter().copied().filter(|record| record.is_issued())
     }
 
-    /// Latencies in ns of the queries all of whose samples were answered, each its slowest sample's, in the order of
-    /// issue. One that failed is not answered.
+    /// Returns the latencies in ns of the queries all of whose samples were answered, each its slowest sample's, in the
+    /// order of issue. One that failed is not answered.
     pub fn query_latencies_ns(&self, samples_per_query: usize) -> impl Iterator<Item = u64> {
         let slowest = |query: &[SampleRecord]| {
             query.iter().try_fold(0, |most: u64, record| Some(most.max(record.answered_latency_ns()?)))
@@ -100,7 +100,7 @@ impl Samples {
         self.records.chunks_exact(samples_per_query.max(1)).filter_map(slowest)
     }
 
-    /// Number of samples that completed as failed.
+    /// Returns the number of samples that completed as failed.
     #[must_use]
     pub fn failed_count(&self) -> usize {
         self.records.iter().filter(|record| record.is_failed()).count()
@@ -161,7 +161,7 @@ impl Samples {
         other(&format!("{of}.{key}"), theirs, ours)
     }
 
-    /// Number of samples that were issued and never completed.
+    /// Returns the number of samples that were issued and never completed.
     #[must_use]
     pub fn missing_count(&self) -> usize {
         self.issued().filter(|record| record.completed_latency_ns().is_none()).count()

@@ -30,12 +30,12 @@ pub(crate) fn or_default<'de, T: DeserializeOwned + Default, D: Deserializer<'de
     Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
-/// The number in the place of one that is not there.
+/// Returns NaN for a missing number.
 fn nan() -> f64 {
     f64::NAN
 }
 
-/// Reads a number, and NaN in the place of null, which JSON uses for a number that is not finite.
+/// Reads a number, and null as NaN: JSON writes it for a number that is not finite.
 fn or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }

@@ -1,4 +1,4 @@
-//! Folders of `host find-max` and `host scale`, which have a result of their own in the place of a run's.
+//! Folders of `host find-max` and `host scale`, which have their own result instead of a run's.
 
 use std::{
     collections::BTreeMap,
@@ -26,9 +26,9 @@ const SCALE: &str = "scale.json";
 pub struct Series {
     /// Folder of the series.
     pub folder: PathBuf,
-    /// Its kind, with its answer.
+    /// Kind, with its answer.
     pub kind: SeriesKind,
-    /// The file as it is.
+    /// Content of the file.
     pub json: Value,
 }
 
@@ -72,7 +72,7 @@ pub struct FindMaxFile {
 pub struct CurvePoint {
     /// `probe` or `full-run`.
     pub kind: String,
-    /// The load.
+    /// The load that was tried.
     pub load: f64,
     /// Median latency in ns; `None` if no query was answered.
     pub p50_ns: Option<u64>,
@@ -85,9 +85,9 @@ pub struct CurvePoint {
 /// A full run of a search.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct FullRun {
-    /// Its folder, within the search's folder.
+    /// Folder, within the search's folder.
     pub folder: String,
-    /// The load.
+    /// Load of the full run.
     pub load: f64,
     /// True if it was VALID.
     pub valid: bool,
@@ -132,9 +132,9 @@ pub struct Provenance {
     /// Rules of the round that its runs do not keep.
     #[serde(default)]
     pub deviations: Vec<DeviationPart>,
-    /// The plugin.
+    /// Plugin of the run.
     pub plugin: PluginPart,
-    /// The machine.
+    /// Machine of the run.
     pub machine: MachinePart,
     /// Settings by key.
     #[serde(default)]
@@ -162,13 +162,13 @@ impl Series {
         Ok(Some(Self { folder: folder.to_owned(), kind, json }))
     }
 
-    /// Name of the folder, for people.
+    /// Returns the name of the folder, for people.
     #[must_use]
     pub fn name(&self) -> String {
         folder_name(&self.folder)
     }
 
-    /// The benchmark, the plugin and the machine.
+    /// Returns the benchmark, the plugin and the machine.
     #[must_use]
     pub fn provenance(&self) -> &Provenance {
         match &self.kind {

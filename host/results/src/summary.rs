@@ -33,7 +33,7 @@ pub struct RunSummary {
     pub virtual_time: Option<bool>,
     /// All reasons why it is not a result by its round, except its length.
     pub deviations: Vec<DeviationPart>,
-    /// Number of errors in its detail logs; `None` of a run that has not come to a result.
+    /// Number of errors in its detail logs; `None` of a run without a result.
     pub error_count: Option<u64>,
     /// True if the accuracy passed; `None` if it was not measured.
     pub accuracy_passed: Option<bool>,
@@ -61,12 +61,12 @@ pub enum RunOutcome {
     Interrupted,
     /// The plugin crashed.
     Crashed,
-    /// It has no result: an error ended it, or it goes on.
+    /// The run has no result: an error ended it, or it is still running.
     Unfinished,
 }
 
 impl RunOutcome {
-    /// The outcome in a word.
+    /// Returns the outcome in a word.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ impl RunOutcome {
 }
 
 impl RunSummary {
-    /// The outcome, followed by the [`marks`](Self::marks): `VALID (short, deviates)`.
+    /// Returns the outcome, followed by the [`marks`](Self::marks): `VALID (short, deviates)`.
     #[must_use]
     pub fn marked_outcome(&self) -> String {
         let name = self.outcome.name();
@@ -90,7 +90,8 @@ impl RunSummary {
         }
     }
 
-    /// Reasons why a VALID run is not a result by its round, each in a word or two; empty for any other run.
+    /// Returns the reasons why a VALID run is not a result by its round, each in a word or two; empty for any other
+    /// run.
     #[must_use]
     pub fn marks(&self) -> Vec<String> {
         if self.outcome != RunOutcome::Valid {
@@ -114,7 +115,7 @@ impl RunSummary {
         marks
     }
 
-    /// The row of a run.
+    /// Returns the row of a run.
     #[must_use]
     pub fn of(run: &Run) -> Self {
         let nothing = Self {

@@ -50,7 +50,7 @@ impl SummaryLog {
         Ok(Some(Self { entries: text.lines().filter_map(entry).collect(), error_count }))
     }
 
-    /// The value of a name, such as `Scenario`.
+    /// Returns the value of a name, such as `Scenario`.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
         self.entries.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())

@@ -39,9 +39,9 @@ pub struct IssueCall {
 /// A trace of a test.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// Its samples, in the order of the file. If logs without a result have several phases, the samples of all.
+    /// Samples, in the order of the file. If logs without a result have several phases, the samples of all.
     pub samples: Vec<TraceSample>,
-    /// Its issue calls, in the order of the file.
+    /// Issue calls, in the order of the file.
     pub calls: Vec<IssueCall>,
     /// True if the file ends before its end.
     pub is_cut: bool,
@@ -133,7 +133,7 @@ impl Trace {
     }
 }
 
-/// Nanoseconds of a number of microseconds with three digits behind the point.
+/// Returns the nanoseconds of a number of microseconds with three digits behind the point.
 fn nanoseconds(microseconds: f64) -> u64 {
     (microseconds * 1e3).round() as u64
 }

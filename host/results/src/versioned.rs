@@ -11,7 +11,7 @@ use crate::error::ResultsError;
 /// The version of all forms that are read.
 const SCHEMA_VERSION: u64 = 1;
 
-/// Reads a file of JSON of the known version: typed, and as it is. `what` names it in errors, such as `result`.
+/// Reads a JSON file of the known version: typed, and as it is. `what` names it in errors, such as `result`.
 ///
 /// # Errors
 /// [`ResultsError::Read`], [`ResultsError::Version`], or [`ResultsError::Malformed`] with the place of the fault.

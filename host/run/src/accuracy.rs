@@ -55,7 +55,7 @@ pub(crate) fn score(
     Ok(check.run(&folder.join(LOG), &bed.data_root)?)
 }
 
-/// The check of a log of a test on this bed, without padding.
+/// Returns the check of a log of a test on this bed, without padding.
 fn checked_on(
     settings: &Settings,
     bed: &TestBed<'_>,
@@ -66,12 +66,12 @@ fn checked_on(
     checked(settings, samples.transpose()?, &bed.data_root, bed.model().precision(), observer)
 }
 
-/// Number of samples of the library.
+/// Returns the number of samples of the library.
 fn sample_count(benchmark: &Benchmark) -> usize {
     usize::try_from(benchmark.qsl.total_sample_count).unwrap_or(usize::MAX)
 }
 
-/// The check of a log without padding, against the benchmark's answers.
+/// Returns the check of a log without padding, against the benchmark's answers.
 fn checked(
     settings: &Settings,
     samples: Option<PublishedSamples>,
@@ -132,7 +132,7 @@ fn tolerance(benchmark: &Benchmark, precision: &str) -> Result<Option<f64>, Host
     })
 }
 
-/// The form of a response, by the metric and the types and shapes of the outputs.
+/// Returns the form of a response, by the metric and the types and shapes of the outputs.
 pub(crate) fn response_form(benchmark: &Benchmark) -> Result<ResponseForm, HostError> {
     let metric = metric(&benchmark.quality.metric)?;
     (metric.form)(&benchmark.outputs).ok_or_else(|| {
@@ -151,7 +151,7 @@ fn padding_count(effective: &EffectiveSettings) -> u64 {
     }
 }
 
-/// `seq_id` of the first sample of the performance phase, if accuracy phases are before it.
+/// Returns `seq_id` of the first sample of the performance phase, if accuracy phases are before it.
 fn performance_seq_id(outcome: &TestOutcome) -> Option<u64> {
     let is_of_both = outcome.effective.request.mode == TestMode::SubmissionRun;
     let performance = outcome.phases.iter().find(|phase| phase.record.mode == PhaseMode::Performance);

@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-/// Everything that the result of a run is made of.
+/// Everything that determines the result of a run.
 pub(crate) struct UnfinishedResult {
     settings: Settings,
     folder: RunFolder,
@@ -46,14 +46,14 @@ pub(crate) struct UnfinishedResult {
     pub(crate) performance_runs: PerformanceRuns,
     pub(crate) floor: Option<FloorPart>,
     accuracy: Option<AccuracyResult>,
-    /// Findings of the run that are none of its tests.
+    /// Findings of the run that belong to none of its tests.
     of_run: Vec<Finding>,
     /// The first reason why the run is not whole.
     error: Option<HostError>,
 }
 
 impl UnfinishedResult {
-    /// A result without any test.
+    /// Creates a result without any test.
     pub(crate) fn new(
         settings: &Settings,
         folder: &RunFolder,
@@ -145,11 +145,11 @@ impl UnfinishedResult {
         }
     }
 
-    /// Adds the outcome of the plugin's end to the last test, writes everything anew and gives the folder its
-    /// name. Shows the verdict in any case.
+    /// Adds the outcome of the plugin's end to the last test, writes everything again and gives the folder its name.
+    /// Shows the verdict in any case.
     ///
     /// # Errors
-    /// The first reason why the run is not whole: what could not be written or scored.
+    /// Returns the first reason why the run is not whole: what could not be written or scored.
     pub(crate) fn conclude(mut self, faults: Vec<Fault>) -> Result<RunResult, HostError> {
         let _span = enter!("write result");
         // For the logs, too, which are small here.
@@ -186,7 +186,7 @@ impl UnfinishedResult {
         error.or(unwritten).or(unnamed).map_or(Ok(result), Err)
     }
 
-    /// The end of the last test on the clock that plugins read; 0 without a test.
+    /// Returns the end of the last test on the clock that plugins read; 0 without a test.
     fn tested_until_ns(&self) -> u64 {
         let last = self.performance_runs.tests.last().or(self.accuracy_run.as_ref());
         let phase = last.and_then(|test| test.outcome.phases.last());

@@ -1,4 +1,4 @@
-//! The frame of a run and of a search: settings checked and warned of, a folder that stays only if something is in it,
+//! The frame of a run and of a search: settings checked and warned about, a folder that stays only if it has content,
 //! the report of a crash or a hang, and a note of the error that ended it.
 
 use std::mem::ManuallyDrop;
@@ -84,13 +84,13 @@ impl Frame {
         Ok(Self { settings, folder, interrupt: interrupt.clone(), watchdog, published, pending })
     }
 
-    /// Opens the test bed with the plugin under watch, and runs the work on it, which drops the bed when its
-    /// results are safe: on an error the plugin is left alone, as it may hang or crash when it is closed, and
-    /// the error must be reported. An error is recorded in the folder, if anything is in it, and `hint` tells
-    /// the user what the folder is good for.
+    /// Opens the test bed with the plugin under watch, and runs the work on it, which drops the bed when its results
+    /// are safe: on an error the plugin is left alone, since closing it may hang or crash, and the error must be
+    /// reported. An error is recorded in the folder, if anything is in it, and `hint` tells the user what the folder is
+    /// good for.
     ///
     /// # Errors
-    /// Errors of the work, the plugin, the data and the model.
+    /// Returns the errors of the work, the plugin, the data and the model.
     pub fn run<T>(
         mut self,
         hint: &str,

@@ -20,7 +20,7 @@ pub struct PerformanceRuns {
 }
 
 impl PerformanceRuns {
-    /// One run that was made.
+    /// Returns one run that was made.
     pub fn of(test: Test) -> Self {
         Self { tests: vec![test], planned_count: 1 }
     }
@@ -57,7 +57,7 @@ impl PerformanceRuns {
         Ok(())
     }
 
-    /// The run that the result is about: the INVALID one, else the one with the lowest metric.
+    /// Returns the run that the result is about: the INVALID one, else the one with the lowest metric.
     pub(crate) fn deciding(&self) -> Option<&Test> {
         self.deciding_position().map(|position| &self.tests[position])
     }
@@ -76,7 +76,7 @@ impl PerformanceRuns {
         if self.planned_count > 1 { &self.tests } else { &[] }
     }
 
-    /// Each run, with its number if there are several: the start of a reason.
+    /// Returns each run, with its number if there are several: the start of a reason.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (String, &Test)> {
         let number = |position| match self.planned_count {
             0 | 1 => String::new(),

@@ -46,32 +46,33 @@ pub struct Tests<'a> {
     pub(crate) accuracy_run: Option<&'a Test>,
     pub(crate) performance_runs: &'a PerformanceRuns,
     pub(crate) accuracy: Option<AccuracyResult>,
-    /// Findings of the run that are none of its tests: that the answers could not be scored, or a test not begin.
+    /// Findings of the run that belong to none of its tests: the answers could not be scored, or a test could not
+    /// begin.
     pub(crate) of_run: Vec<Finding>,
 }
 
 impl<'a> Tests<'a> {
-    /// Performance runs, and no other.
+    /// Creates a result of performance runs alone.
     pub fn of_performance(performance_runs: &'a PerformanceRuns) -> Self {
         Self { accuracy_run: None, performance_runs, accuracy: None, of_run: Vec::new() }
     }
 
-    /// The same, INVALID for these findings of the run, too.
+    /// Returns the same, INVALID for these findings of the run, too.
     #[must_use]
     pub fn with_findings(self, of_run: Vec<Finding>) -> Self {
         Self { of_run, ..self }
     }
 }
 
-/// Everything about a run: the file, and what people are told besides.
+/// Everything about a run: the file, and the other messages to people.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub struct RunResult {
     pub(crate) file: ResultFile,
-    /// The reasons of the verdict, each with what to do about it, which the file has with the finding.
+    /// The reasons of the verdict, each with its remedy, which the file has with the finding.
     #[serde(skip)]
     pub(crate) advised: Vec<String>,
-    /// How quiet the machine was in the performance run, in a line, if it was looked at.
+    /// Noise of the machine in the performance run, in a line, if it was observed.
     #[serde(skip)]
     pub(crate) noise: Option<String>,
     /// The reason why it was not as long as the rules want it; in the file the preset, the settings and the deviations
@@ -83,13 +84,13 @@ pub struct RunResult {
     pub(crate) no_accuracy: Option<&'static str>,
 }
 
-/// The memory of each input's samples as the file has it.
+/// Returns the memory of each input's samples in the form of the file.
 pub(crate) fn sample_memory(host_side: HostSide) -> Vec<String> {
     host_side.memory_kinds().into_iter().map(|kind| kind.name().to_owned()).collect()
 }
 
-/// The figures of a plugin as the file has them. `end_ns` is the instant until which the last values hold, on the
-/// clock that plugins read.
+/// Returns the figures of a plugin in the form of the file. `end_ns` is the instant until which the last values hold,
+/// on the clock that plugins read.
 pub(crate) fn metric_parts(
     metrics: BTreeMap<String, PluginMetric>,
     end_ns: u64,
@@ -102,7 +103,7 @@ pub(crate) fn metric_parts(
     metrics.into_iter().map(|(name, metric)| (name, part(metric))).collect()
 }
 
-/// The stages of a plugin as the file has them.
+/// Returns the stages of a plugin in the form of the file.
 pub(crate) fn stage_parts(stages: BTreeMap<String, PluginStage>) -> BTreeMap<String, StagePart> {
     let part = |stage: PluginStage| {
         let PluginStage { count, least_ns, greatest_ns, .. } = stage;
@@ -179,8 +180,8 @@ impl RunResult {
         self
     }
 
-    /// The verdict in each of its forms; `folder` is where the run is kept. `unwritten` is the reason why it has no
-    /// file of this result.
+    /// Returns the verdict in each of its forms; `folder` is where the run is kept. `unwritten` is the reason why it
+    /// has no file of this result.
     pub(crate) fn rendered_verdict(&self, folder: &Path, unwritten: Option<&HostError>) -> RenderedVerdict {
         let unwritten = unwritten.map(|error| error.messages().join(": "));
         RenderedVerdict {
@@ -189,8 +190,8 @@ impl RunResult {
         }
     }
 
-    /// One line of JSON: an event `verdict` with the keys of `result.json` that it is made of, and that file's path, or
-    /// why it is not written.
+    /// Returns one line of JSON: an event `verdict` with the keys of `result.json` that it is made of, and that file's
+    /// path, or why it is not written.
     fn verdict_line(&self, folder: &Path, unwritten: Option<&str>) -> String {
         let VerdictPart { valid, accuracy_passed, interrupted, reasons } = &self.file.verdict;
         let event = json!({
@@ -209,7 +210,7 @@ impl RunResult {
         format!("{event}\n")
     }
 
-    /// The conclusion from verdict and accuracy.
+    /// Returns the conclusion from verdict and accuracy.
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
         let VerdictPart { valid, accuracy_passed, interrupted, .. } = self.file.verdict;
@@ -240,7 +241,7 @@ fn benchmark_part(settings: &Settings) -> BenchmarkPart {
     }
 }
 
-/// The plugin of a test bed at the end of a run.
+/// Returns the plugin of a test bed at the end of a run.
 pub fn plugin_part(bed: &TestBed<'_>) -> PluginPart {
     let plugin = &bed.plugin;
     let (manifest, identity) = (plugin.library.manifest(), plugin.library.identity());
@@ -272,7 +273,7 @@ pub fn plugin_part(bed: &TestBed<'_>) -> PluginPart {
     }
 }
 
-/// The seeds in effect, test 05 included if it is on.
+/// Returns the seeds in effect, test 05 included if it is on.
 fn seeds(settings: &Settings) -> BTreeMap<String, u64> {
     let test = settings.measured();
     let seeds = [

@@ -25,7 +25,7 @@ const AUDIT_CONFIG: &str = "audit.config";
 /// Runs a benchmark, and returns its result, which is in the run folder, too. The verdict is the answer to the user.
 ///
 /// # Errors
-/// Every reason why the run has no result. Earlier records stay in the run folder.
+/// Returns every reason why the run has no result. Earlier records stay in the run folder.
 pub fn run(settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
     let span = enter!(
         "run",
@@ -38,9 +38,9 @@ pub fn run(settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostE
     made.inspect_err(|error| _ = span.record("error", error.messages().join(": ")))
 }
 
-/// The settings as a run with them would have them: with the audit file, if they name one, and with all warnings but
-/// those about the data set. With `strict` the run would be refused for these. A policy with which there is no run is
-/// one of the warnings, as the settings may be meant for `host scale`.
+/// Returns the settings as a run with them would have them: with the audit file, if they name one, and with all
+/// warnings but those about the data set. With `strict` the run would be refused for these. A policy with which there
+/// is no run is one of the warnings, as the settings may be meant for `host scale`.
 ///
 /// # Errors
 /// [`HostError::Usage`] if the audit file cannot be read.
@@ -53,7 +53,7 @@ pub fn settings_of_run(mut settings: Settings) -> Result<Settings, HostError> {
     Ok(settings)
 }
 
-/// Settles what depends on a policy that scales.
+/// Adjusts the settings that depend on a scaling policy.
 fn settle_policy(settings: &mut Settings) -> Result<(), HostError> {
     if scales(&settings.run.policy) {
         keep_stronger_target(settings);
@@ -214,7 +214,8 @@ struct Modes {
 }
 
 impl Modes {
-    /// The tests of a mode. With `test05` LoadGen makes every test a performance run, so there is no accuracy run.
+    /// Returns the tests of a mode. With `test05` LoadGen makes every test a performance run, so there is no accuracy
+    /// run.
     fn of(mode: Option<TestMode>, test05: bool) -> Self {
         let (accuracy, performance) = match mode {
             None if test05 => (None, Some(TestMode::PerformanceOnly)),

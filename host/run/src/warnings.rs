@@ -20,7 +20,7 @@ pub(crate) fn add(settings: &mut Settings) {
     settings.warnings.extend(found.concat());
 }
 
-/// The same, which are errors with `strict`.
+/// Reports the same as errors with `strict`.
 ///
 /// # Errors
 /// [`HostError::Usage`] with all warnings if there are any and the settings are `strict`.
@@ -40,7 +40,7 @@ pub fn refuse_if_strict(settings: &Settings) -> Result<(), HostError> {
     Ok(())
 }
 
-/// The warnings of each test, each once. Settings that no test can be made of are reported later.
+/// Returns the warnings of each test, each once. Settings that no test can be made of are reported later.
 fn of_tests(settings: &Settings) -> Vec<String> {
     let both = [TestMode::AccuracyOnly, TestMode::PerformanceOnly];
     let modes = settings.run.mode.as_ref().map_or(&both[..], std::slice::from_ref);
@@ -59,7 +59,8 @@ fn of_tests(settings: &Settings) -> Vec<String> {
     warnings
 }
 
-/// Warnings about parameters of an arrival process that is not in use, and about a speed given together with a rate.
+/// Returns the warnings about parameters of an arrival process that is not in use, and about a speed given together
+/// with a rate.
 pub fn of_arrivals(settings: &Settings) -> Vec<String> {
     let process = settings.run.arrivals.name();
     let idle = settings.idle_arrival_parameters().filter(|key| is_given(settings, key));
@@ -78,7 +79,7 @@ pub fn of_arrivals(settings: &Settings) -> Vec<String> {
     warnings
 }
 
-/// The settings of the scheduler that the user gave for a plugin that is given whole queries in any case.
+/// Returns the settings of the scheduler that the user gave for a plugin that is given whole queries in any case.
 pub fn of_scheduler(settings: &Settings) -> Vec<String> {
     if settings.run.issue != IssueMode::Always {
         return Vec::new();
@@ -99,8 +100,8 @@ fn of_scaling(settings: &Settings) -> Vec<String> {
     keys.map(|key| format!("{key} has no effect with policy = {policy}")).collect()
 }
 
-/// Returns warnings about a run in which a policy scales, but may not lead where it should. They are for a
-/// run only: `host scale` has neither modes nor the latency bound of Server.
+/// Returns the warnings about a run in which a policy scales, but may not lead where it should. They are for a run
+/// only: `host scale` has neither modes nor the latency bound of Server.
 pub(crate) fn of_scaled_run(settings: &Settings) -> Vec<String> {
     let run = &settings.run;
     let policy = &run.policy;

@@ -77,7 +77,7 @@ pub fn results() -> Results {
     Results { page, pictures, met: (met, targets.len()) }
 }
 
-/// Each job's number with its surface as tables for the plugin `mock`, for the same runs through `host scale`.
+/// Returns each job's number with its surface as tables for the plugin `mock`, for the same runs through `host scale`.
 pub fn of_the_mock() -> impl Iterator<Item = (u32, MockTables)> {
     jobs().iter().map(|job| (job.number, mock_tables(job)))
 }

@@ -32,7 +32,7 @@ pub struct ControlLoop {
     decisions: Vec<Decision>,
 }
 
-/// One decision, with what it was made of.
+/// One decision, with its inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 pub struct Decision {
     /// Instant of the decision, in ns of the caller's clock.
@@ -92,7 +92,7 @@ impl ControlLoop {
         self.now.knobs
     }
 
-    /// The goal at present.
+    /// Returns the goal at present.
     #[must_use]
     pub fn goal(&self) -> &Goal {
         &self.goal
@@ -104,7 +104,7 @@ impl ControlLoop {
         self.now.is_settled
     }
 
-    /// All decisions so far.
+    /// Returns all decisions so far.
     #[must_use]
     pub fn decisions(&self) -> &[Decision] {
         &self.decisions

@@ -53,27 +53,27 @@ impl CurveLibrary {
         self.complete_at(RANK, known, count)
     }
 
-    /// The same at another rank, to compare.
+    /// Returns the same at another rank, to compare.
     #[must_use]
     pub fn complete_at(&self, rank: usize, known: &[(usize, f64)], count: usize) -> Vec<f64> {
         let rows: Vec<Vec<f64>> = self.curves.iter().map(|(_, latencies)| latencies.clone()).collect();
         complete(&rows, known, count, rank)
     }
 
-    /// The library without the curve of this name.
+    /// Returns the library without the curve of this name.
     #[must_use]
     pub fn without(mut self, network: &str) -> Self {
         self.curves.retain(|(name, _)| name != network);
         self
     }
 
-    /// Number of columns: latencies of each network.
+    /// Returns the number of columns: latencies of each network.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The networks with their latencies in ms, from 1 instance on.
+    /// Returns the networks with their latencies in ms, from 1 instance on.
     pub fn curves(&self) -> impl Iterator<Item = (&str, &[f64])> {
         self.curves.iter().map(|(network, latencies)| (network.as_str(), latencies.as_slice()))
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::knobs::Knobs;
 
-/// As much throughput as the latency target allows.
+/// Goal of scaling: maximum throughput within the latency target.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 pub struct Goal {
     /// Latency that the tail may have, in ns, above 0.
@@ -22,7 +22,7 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// A goal with both knobs free, from one sample on one instance.
+    /// Creates a goal with both knobs free, from one sample on one instance.
     #[must_use]
     pub fn new(target_ns: u64, tail: f64, most: Knobs) -> Self {
         Self { target_ns, tail, most, approach: Approach::Auto, base: Knobs::LEAST, instance_start_ns: 0 }
@@ -67,7 +67,7 @@ impl Goal {
     }
 }
 
-/// Which of the knobs are turned. The other one stays where it began.
+/// Knobs that are turned. The other one stays where it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Approach {

@@ -2,17 +2,17 @@
 
 use std::f64::consts::{PI, SQRT_2};
 
-/// Share of the standard normal distribution below a value.
+/// Returns the share of the standard normal distribution below a value.
 pub(crate) fn share_below(z: f64) -> f64 {
     libm::erfc(-z / SQRT_2) / 2.0
 }
 
-/// Density of the standard normal distribution at a value.
+/// Returns the density of the standard normal distribution at a value.
 pub(crate) fn density(z: f64) -> f64 {
     (-z * z / 2.0).exp() / (2.0 * PI).sqrt()
 }
 
-/// Quantile of the standard normal distribution, for a fraction in (0, 1); infinite at its ends.
+/// Returns the quantile of the standard normal distribution, for a fraction in (0, 1); infinite at its ends.
 ///
 /// Starts with a rational approximation, good to 0.0005 (Abramowitz and Stegun 26.2.23), then takes three
 /// steps of Newton on the complementary error function, each of which doubles the number of right digits.

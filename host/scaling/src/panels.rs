@@ -30,13 +30,13 @@ impl Panels {
     /// Colour of axes.
     pub const GREY: &'static str = "#888";
 
-    /// A picture with room for `count` panels.
+    /// Creates a picture with room for `count` panels.
     #[must_use]
     pub fn new(title: &str, count: usize) -> Self {
         Self::of_height(title, Self::GAP + count as f64 * (PANEL + Self::GAP))
     }
 
-    /// A picture of this height, for elements of the caller's own.
+    /// Creates a picture of this height, for elements of the caller's own.
     #[must_use]
     pub fn of_height(title: &str, height: f64) -> Self {
         let mut picture = Self { svg: String::new(), top: Self::GAP };
@@ -49,7 +49,7 @@ impl Panels {
         picture
     }
 
-    /// Adds elements in a line of their own.
+    /// Adds elements in their own line.
     pub fn add(&mut self, elements: impl Display) {
         // Writing to a string never fails.
         let _ = writeln!(self.svg, "{elements}");

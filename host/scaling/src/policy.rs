@@ -34,18 +34,18 @@ pub struct Move {
     pub predicted: Option<Predicted>,
     /// Purpose of the next window.
     pub look: Look,
-    /// True if the policy means to stay there until something changes.
+    /// True if the policy intends to stay there until something changes.
     pub is_settled: bool,
 }
 
 impl Move {
-    /// A move after which the tail is looked at.
+    /// Creates a move after which the tail is examined.
     #[must_use]
     pub fn to(knobs: Knobs, reason: Reason) -> Self {
         Self { knobs, reason, predicted: None, look: Look::Tail, is_settled: false }
     }
 
-    /// A move that is meant to be the last.
+    /// Creates a move that should be the last.
     #[must_use]
     pub fn settled(knobs: Knobs, reason: Reason) -> Self {
         Self { is_settled: true, ..Self::to(knobs, reason) }
@@ -75,6 +75,6 @@ pub enum Look {
     Throughput,
     /// A profile again, ten times as long.
     Closer,
-    /// A look at the tail, which is within the target or not.
+    /// An observation of the tail, which is within the target or not.
     Tail,
 }

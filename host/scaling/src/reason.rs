@@ -26,7 +26,7 @@ pub enum Reason {
         /// Improvement by instances, TI_MT.
         multi_tenancy_percent: f64,
     },
-    /// The approach was given, so that nothing was profiled.
+    /// The approach was given, so there was no profiling.
     Given,
     /// The user has fixed the setting.
     Fixed,
@@ -51,7 +51,7 @@ pub enum Reason {
     Explores,
     /// All arrivals are served within the target, so nothing is to be gained.
     ServesAll,
-    /// The model expects nothing that is worth a move.
+    /// The model expects no worthwhile move.
     NothingBetter,
     /// The maximum number of moves of a policy was made.
     MovesSpent,
@@ -59,7 +59,7 @@ pub enum Reason {
     BestOfGrid,
     /// The next point of a grid.
     NextOfGrid,
-    /// The system is not as it was seen before.
+    /// The system differs from earlier observations.
     Changed,
 }
 

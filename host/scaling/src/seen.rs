@@ -15,13 +15,13 @@ pub struct Seen {
     pub samples: u64,
     /// Number of samples whose batch took longer than the target.
     pub violations: u64,
-    /// From the start of the window to its last completion, in ns.
+    /// Time from the start of the window to its last completion, in ns.
     pub duration_ns: u64,
     /// Mean service time, by sample, in ns.
     pub mean_ns: f64,
     /// Service time of the tail, in ns: no more than the allowed fraction of the samples took longer.
     pub tail_ns: u64,
-    /// Number of samples completed per second; if input is not saturated, as if it were.
+    /// Number of samples completed per second; extrapolated to saturation if input is not saturated.
     pub throughput_qps: f64,
     /// Number of samples completed per second if input is not saturated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ impl Seen {
         load <= load_max && (takes_all || latency_ns <= 2.0 * goal.target_ns as f64 * share)
     }
 
-    /// Standard deviation of the logarithm of the service time, by tail over mean.
+    /// Returns the standard deviation of the logarithm of the service time, by tail over mean.
     #[expect(clippy::cast_precision_loss, reason = "below 2^52")]
     pub(crate) fn spread(&self, tail: f64) -> f64 {
         let ln_ratio = (self.tail_ns as f64 / self.mean_ns.max(1.0)).ln().max(0.0);

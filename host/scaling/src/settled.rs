@@ -11,7 +11,7 @@ use crate::{
 /// Batches and samples that were completed since a policy has settled.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, Serialize)]
 pub struct Settled {
-    /// From when on batches count, in ns.
+    /// Instant from which batches count, in ns.
     pub since_ns: u64,
     /// Completion of the last batch, in ns.
     pub until_ns: u64,
@@ -24,7 +24,7 @@ pub struct Settled {
 }
 
 impl Settled {
-    /// No batch yet, since `since_ns`.
+    /// Begins without a batch, at `since_ns`.
     #[must_use]
     pub fn begin(since_ns: u64) -> Self {
         Self { since_ns, until_ns: since_ns, ..Self::default() }
@@ -36,8 +36,8 @@ impl Settled {
         self.batches >= WindowRule::BATCHES_MIN
     }
 
-    /// Returns the number of batches that show whether the tail is within the target: as many as a window
-    /// takes that looks at the tail. A few often have none above the target where far too many would be.
+    /// Returns the number of batches that show whether the tail is within the target: as many as a window takes that
+    /// observes the tail. A few often have none above the target even if far too many would be.
     #[must_use]
     pub fn batches_to_tell(goal: &Goal) -> u64 {
         WindowRule::default().batches(goal, Look::Tail, 1)
@@ -57,14 +57,14 @@ impl Settled {
         self.violations += violations;
     }
 
-    /// Samples completed in a second.
+    /// Returns the samples completed in a second.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
     pub fn throughput_qps(&self) -> f64 {
         self.samples as f64 * 1e9 / (self.until_ns - self.since_ns).max(1) as f64
     }
 
-    /// Share of the samples that were above the target.
+    /// Returns the share of the samples that were above the target.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
     pub fn violation_share(&self) -> f64 {

@@ -15,7 +15,7 @@ use crate::{
     window::{Done, WindowRule},
 };
 
-/// A system and what happens to it.
+/// A system and its events.
 #[derive(Clone, Copy)]
 pub struct Simulation<'a> {
     /// Service times of batches.
@@ -73,7 +73,7 @@ pub struct Simulated {
 }
 
 impl<'a> Simulation<'a> {
-    /// A system that nothing happens to.
+    /// Creates a system without events.
     #[must_use]
     pub fn of(surface: &'a dyn Surface, until_ns: u64) -> Self {
         Self {
@@ -187,7 +187,7 @@ impl Times<'_> {
     }
 }
 
-/// Record of a simulation, made while it goes on.
+/// Record of a simulation, made while it continues.
 struct Timeline {
     control: ControlLoop,
     decisions: usize,

@@ -4,13 +4,13 @@ use crate::{goal::Goal, knobs::Knobs, normal};
 
 /// A system whose batches take a known time, log-normal around its mean.
 pub trait Surface {
-    /// Mean service time of a batch, in ms.
+    /// Returns the mean service time of a batch, in ms.
     fn mean_ms(&self, knobs: Knobs) -> f64;
 
-    /// Standard deviation of the logarithm of the service time.
+    /// Returns the standard deviation of the logarithm of the service time.
     fn spread(&self, knobs: Knobs) -> f64;
 
-    /// The tail of the service time over its mean, at this quantile in (0, 1). At least 1 for upper quantiles.
+    /// Returns the tail of the service time over its mean, at this quantile in (0, 1). At least 1 for upper quantiles.
     ///
     /// The log-normal distribution of mean 1 has its quantile q at exp(z s - s^2 / 2), where z is the normal
     /// distribution's quantile and s the spread.
@@ -22,12 +22,12 @@ pub trait Surface {
         (normal::normal_quantile(quantile) * spread - spread * spread / 2.0).exp()
     }
 
-    /// Latency of saturated input below which this fraction of the batches stays, in ms.
+    /// Returns the latency of saturated input below which this fraction of the batches stays, in ms.
     fn tail_ms(&self, knobs: Knobs, quantile: f64) -> f64 {
         self.mean_ms(knobs) * self.tail_ratio(knobs, quantile)
     }
 
-    /// Samples served in a second when there is always another one.
+    /// Returns the samples served in a second when there is always another one.
     #[expect(clippy::cast_precision_loss, reason = "both knobs are small")]
     fn throughput_qps(&self, knobs: Knobs) -> f64 {
         (knobs.batch_size * knobs.instances) as f64 * 1000.0 / self.mean_ms(knobs)

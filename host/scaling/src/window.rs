@@ -10,20 +10,20 @@ use crate::{goal::Goal, knobs::Knobs, policy::Look, seen::Seen};
 ///
 /// A window begins when its knobs are in force, and leaves out the first batch of each instance, which ran alongside
 /// batches of other knobs or found everything cold. One that looks at the tail ends early as soon as twice as many
-/// batches were above the target as a whole one may have, and goes on, up to [`tail_reach`](Self::tail_reach) times its
-/// batches, for as long as chance leaves open on which side of the target the tail lies.
+/// batches were above the target as a whole one may have, and continues, up to [`tail_reach`](Self::tail_reach) times
+/// its batches, for as long as chance leaves open on which side of the target the tail lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct WindowRule {
-    /// Number of batches of a window that looks at the throughput alone, for each instance.
+    /// Number of batches of a window that observes the throughput alone, for each instance.
     pub profile_batches: u64,
-    /// Average number of batches above the tail in a window that looks at it: 4 make 80 batches at p95 and 400 at p99.
+    /// Average number of batches above the tail in a window that observes it: 4 make 80 batches at p95 and 400 at p99.
     pub tail_batches: u64,
-    /// Maximum number of batches of a window that looks at the tail, as a multiple of its usual number, at least 1.
+    /// Maximum number of batches of a window that observes the tail, as a multiple of its usual number, at least 1.
     pub tail_reach: u64,
-    /// True if there is always another sample. Where there is not, the throughput that a setting has room for is taken
-    /// from the time that its batches took.
+    /// True if there is always another sample. If not, the possible throughput of a setting is derived from the time
+    /// that its batches took.
     pub is_saturated: bool,
-    /// A window lasts at least this long, in ns: shorter than that, what else a machine does at times decides.
+    /// Minimum length of a window, in ns: in a shorter one other work of the machine decides.
     pub duration_min_ns: u64,
     /// Length after which a window ends with the batches that it has, if any, in ns.
     pub duration_max_ns: u64,
@@ -43,10 +43,10 @@ impl Default for WindowRule {
 }
 
 impl WindowRule {
-    /// Minimum number of batches that say anything.
+    /// Minimum number of batches for a conclusion.
     pub(crate) const BATCHES_MIN: u64 = 8;
 
-    /// Batches that a window takes.
+    /// Returns the batches that a window takes.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -85,9 +85,9 @@ pub(crate) struct Window {
     /// Instant at which the knobs came into force, in ns; `None` until they do.
     in_force_ns: Option<u64>,
     counts: Counts,
-    /// By number of the instance: whether it has ended a batch of these knobs.
+    /// Whether each instance, by number, has ended a batch of these knobs.
     has_begun: Vec<bool>,
-    /// By number of the instance.
+    /// Pace of each instance, by number.
     paces: Vec<Pace>,
     /// Latencies in ns, each with the number of samples that it holds for.
     latencies: Vec<(u64, u64)>,
@@ -140,7 +140,7 @@ impl Counts {
 }
 
 impl Window {
-    /// Room for latencies that is made at once.
+    /// Initial capacity for latencies.
     const ROOM: usize = 1 << 14;
     /// Batches after which a window is over, however short it was: the memory of a longer one has no use.
     const BATCHES_MAX: usize = 1 << 22;
@@ -158,7 +158,7 @@ impl Window {
         }
     }
 
-    /// Restarts, for knobs that are to come into force.
+    /// Restarts, for knobs that are about to come into force.
     pub(crate) fn wait_for(&mut self, knobs: Knobs, look: Look) {
         (self.knobs, self.look, self.in_force_ns) = (knobs, look, None);
     }
@@ -260,7 +260,7 @@ impl Window {
     }
 }
 
-/// The latency that no more than the share `1 - quantile` of the samples exceeds.
+/// Returns the latency that no more than the share `1 - quantile` of the samples exceeds.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

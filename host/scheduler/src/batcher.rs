@@ -30,7 +30,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An empty batch with capacity for `size_max` samples, and for their arrivals if they are asked for.
+    /// Creates an empty batch with capacity for `size_max` samples, and for their arrivals if requested.
     #[must_use]
     pub fn with_capacity(size_max: usize, with_arrivals: bool) -> Self {
         Self {
@@ -124,7 +124,7 @@ impl Batcher {
         if rejected == 0 { Ok(()) } else { Err(Busy { rejected }) }
     }
 
-    /// An instance has finished its batch and is idle again.
+    /// Notes that an instance has finished its batch and is idle again.
     ///
     /// # Panics
     /// If no batch is out.
@@ -133,12 +133,12 @@ impl Batcher {
         self.busy -= 1;
     }
 
-    /// There is one more instance, and it is idle.
+    /// Adds an idle instance.
     pub fn add_instance(&mut self) {
         self.instances += 1;
     }
 
-    /// There is one instance less, of the idle ones.
+    /// Removes one idle instance.
     ///
     /// # Panics
     /// If none is idle.
@@ -154,7 +154,8 @@ impl Batcher {
         self.batch_size
     }
 
-    /// Nothing more will come for now: what waits may go in batches that are not full. Holds until the next arrival.
+    /// Announces that nothing more comes for now: waiting samples may go in batches that are not full. Holds until the
+    /// next arrival.
     pub fn flush(&mut self) {
         self.flushing = true;
         self.more_coming = false;
@@ -189,42 +190,42 @@ impl Batcher {
         }
     }
 
-    /// Takes all samples out of the queue, for a scheduler that ends before its queue is empty.
+    /// Empties the queue, for a scheduler that ends before its queue is empty.
     pub(crate) fn abandon_queue(&mut self) -> Vec<QuerySample> {
         self.queue.drain(..).map(|waiting| waiting.sample).collect()
     }
 
-    /// Number of samples that wait.
+    /// Returns the number of samples that wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.queue.len()
     }
 
-    /// Number of batches that are out.
+    /// Returns the number of batches that are out.
     #[must_use]
     pub fn busy_instances(&self) -> usize {
         self.busy
     }
 
-    /// Number of instances, busy ones included.
+    /// Returns the number of instances, busy ones included.
     #[must_use]
     pub fn instances(&self) -> usize {
         self.instances
     }
 
-    /// Room in the queue, in samples.
+    /// Returns room in the queue, in samples.
     #[must_use]
     pub fn queue_capacity(&self) -> usize {
         self.queue_capacity
     }
 
-    /// Number of batches taken so far.
+    /// Returns the number of batches taken so far.
     #[must_use]
     pub fn batches(&self) -> u64 {
         self.batches
     }
 
-    /// Number of batches of each size, by size.
+    /// Returns the number of batches of each size, by size.
     #[must_use]
     pub fn batch_size_histogram(&self) -> &[u64] {
         &self.batch_size_histogram
@@ -236,7 +237,7 @@ impl Batcher {
         self.samples_issued
     }
 
-    /// Number of samples that did not fit so far.
+    /// Returns the number of samples that did not fit so far.
     #[must_use]
     pub fn samples_rejected(&self) -> u64 {
         self.samples_rejected
@@ -277,7 +278,7 @@ impl Batcher {
     }
 }
 
-/// An empty queue whose memory is already there, so that a page fault is not measured as latency.
+/// Returns an empty queue whose memory is already there, so that a page fault is not measured as latency.
 fn touched_queue(capacity: usize) -> VecDeque<Waiting> {
     let nobody = QuerySample { id: ResponseId::default(), index: SampleIndex::default() };
     let mut queue = VecDeque::with_capacity(capacity);

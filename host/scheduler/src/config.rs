@@ -41,19 +41,19 @@ impl SchedulerConfig {
     /// Maximum queue: 6 GiB.
     pub const QUEUE_CAPACITY_MAX: usize = 1 << 28;
 
-    /// The largest batch that there may ever be.
+    /// Returns the largest batch that there may ever be.
     #[must_use]
     pub fn batch_size_max(&self) -> usize {
         self.scaling.map_or(self.batch_size, |bounds| bounds.batch_size_max)
     }
 
-    /// The largest number of instances that there may ever be at the same time.
+    /// Returns the largest number of instances that there may ever be at the same time.
     #[must_use]
     pub fn instances_max(&self) -> usize {
         self.scaling.map_or(self.instances, |bounds| bounds.instances_max)
     }
 
-    /// The batch timeout in nanoseconds.
+    /// Returns the batch timeout in nanoseconds.
     #[must_use]
     pub fn batch_timeout_ns(&self) -> u64 {
         self.batch_timeout_us.saturating_mul(1000)
@@ -61,8 +61,8 @@ impl SchedulerConfig {
 }
 
 impl Default for SchedulerConfig {
-    /// One instance, batches of one, and a queue of a million samples: longer than any Server queue that could still
-    /// meet a latency bound.
+    /// Returns one instance, batches of one, and a queue of a million samples: longer than any Server queue that could
+    /// still meet a latency bound.
     fn default() -> Self {
         Self {
             policy: "fixed".to_owned(),

@@ -10,10 +10,10 @@ use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, Respo
 ///
 /// An instance belongs to one thread of the scheduler, but not to the one that made it.
 pub trait Instance: Send {
-    /// Is called once, first of all, on the thread that the instance belongs to from then on. Not in virtual time.
+    /// Called once, before anything else, on the thread that the instance belongs to from then on. Not in virtual time.
     fn enter_thread(&mut self) {}
 
-    /// Is called once, after the last batch, on the same thread. Not in virtual time.
+    /// Called once, after the last batch, on the same thread. Not in virtual time.
     fn leave_thread(&mut self) {}
 
     /// Runs one batch to its end on the calling (instance) thread.
@@ -88,7 +88,7 @@ impl<'a> FailureCount<'a> {
         Self { sink, failed: AtomicUsize::new(0) }
     }
 
-    /// Number of samples that failed.
+    /// Returns the number of samples that failed.
     pub(crate) fn failed(&self) -> usize {
         self.failed.load(Ordering::Relaxed)
     }

@@ -6,10 +6,10 @@ use crate::instance::Instance;
 
 /// A handle to turn the knobs of a scheduler, real or simulated: batch size and instances. [any thread]
 ///
-/// Each call is over at once: it waits neither for a batch nor for an instance that starts or ends. In real
-/// time an added instance enters a thread of its own and takes batches when it has; a retired one finishes
-/// its batch, leaves its thread and is dropped there. In virtual time both happen at the instant of the call,
-/// or of the end of the batch. [`ScalingBounds`](crate::ScalingBounds) limits the knobs.
+/// Each call is over at once: it waits neither for a batch nor for an instance that starts or ends. In real time an
+/// added instance enters its own thread and takes batches when it has; a retired one finishes its batch, leaves its
+/// thread and is dropped there. In virtual time both happen at the instant of the call, or of the end of the batch.
+/// [`ScalingBounds`](crate::ScalingBounds) limits the knobs.
 ///
 /// Instances have numbers. That of an instance that has been dropped is used again by the next one.
 ///

@@ -1,4 +1,4 @@
-//! The observer of batches, and the facts that it hears.
+//! The observer of batches, and the facts that it receives.
 
 use crate::instance::guard;
 
@@ -6,7 +6,7 @@ use crate::instance::guard;
 ///
 /// Such as a control loop, which learns from it how to turn the knobs by a [`KnobHandle`](crate::KnobHandle).
 pub trait BatchObserver: Send + Sync {
-    /// The samples of a batch have been completed by the instance of this number.
+    /// Called when the instance of this number has completed the samples of a batch.
     ///
     /// `arrived_ns` has the arrival of each of them in the queue, in the order of the batch, in ns of the scheduler's
     /// clock. The instance counts as busy until this returns, and takes no further batch.

@@ -11,14 +11,14 @@ use crate::config::SchedulerConfig;
 ///
 /// A policy is given the time and never reads a clock, so it acts the same in virtual time.
 pub trait Policy: Send {
-    /// Returns what to do now. Asked only while at least one sample waits and at least one instance is idle.
+    /// Returns the next action. Called only while at least one sample waits and at least one instance is idle.
     ///
     /// [under the scheduler's lock] Short, without allocation. The answer may depend only on the argument,
     /// because the number of calls is arbitrary.
     fn decide(&self, queue: &QueueState) -> Decision;
 
-    /// Returns whether it starts a batch as soon as a sample waits and an instance is idle, if a batch is one
-    /// sample. It is not asked about these then: they bypass the batcher, on a shorter way.
+    /// Returns whether it starts a batch as soon as a sample waits and an instance is idle, if a batch is one sample.
+    /// Such samples bypass the batcher, on a shorter way.
     fn starts_singles_at_once(&self) -> bool {
         false
     }
@@ -40,7 +40,7 @@ pub struct QueueState {
     pub idle_instances: usize,
     /// Number of instances that run a batch.
     pub busy_instances: usize,
-    /// The load generator has flushed and nothing has arrived since: nothing more will come to fill a batch.
+    /// The load generator has flushed and nothing has arrived since: nothing else will come to fill a batch.
     pub flushing: bool,
     /// The rest of a query is being taken into the queue at this very moment.
     pub more_coming: bool,
@@ -49,11 +49,11 @@ pub struct QueueState {
 /// Decision of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Start a batch of this many samples now. Limited by the batcher to what waits and to the batch size.
+    /// Start a batch of this many samples now. The batcher limits it to the waiting samples and to the batch size.
     Take(usize),
-    /// Nothing before this instant, in ns, unless something happens. An instant that has passed means now.
+    /// Wait until this instant, in ns, unless something happens. An instant that has passed means now.
     WaitUntil(u64),
-    /// Nothing until something happens: an arrival, a flush, an instance that becomes free.
+    /// Wait until something happens: an arrival, a flush, an instance that becomes free.
     Wait,
 }
 

@@ -34,7 +34,8 @@ struct Cell {
 }
 
 impl SampleRing {
-    /// An empty queue with room for `capacity` samples, all of it written once, so that no page fault comes later.
+    /// Creates an empty queue with room for `capacity` samples, all of it written once, so that no page fault comes
+    /// later.
     ///
     /// # Panics
     /// If the capacity is 0.
@@ -112,13 +113,13 @@ impl SampleRing {
         cell.turn.load(Acquire) > free
     }
 
-    /// Number of samples that were ever pushed.
+    /// Returns the number of samples that were ever pushed.
     #[must_use]
     pub fn pushed(&self) -> u64 {
         self.tail.0.load(Acquire)
     }
 
-    /// Number of samples that were ever popped.
+    /// Returns the number of samples that were ever popped.
     #[must_use]
     pub fn popped(&self) -> u64 {
         self.head.0.load(Acquire)

@@ -16,10 +16,10 @@ pub(crate) struct Roster {
 enum Life {
     /// The number is free.
     Nobody,
-    /// It takes no batches yet.
+    /// The instance takes no batches yet.
     Starting,
     Ready,
-    /// It takes no further batch, and is still there.
+    /// The instance takes no further batch, and still exists.
     Retired,
 }
 
@@ -91,7 +91,7 @@ impl Roster {
         &self.staying
     }
 
-    /// One more than the highest number that was ever given.
+    /// Returns one more than the highest number that was ever given.
     pub(crate) fn given(&self) -> usize {
         self.given
     }

@@ -38,7 +38,7 @@ struct Shared {
 struct State {
     batcher: Batcher,
     roster: Roster,
-    /// By number: whether there is an instance and it runs no batch.
+    /// Whether the instance of each number exists and runs no batch.
     idle: Vec<bool>,
     /// Earliest instant for which a tick is scheduled; `u64::MAX` for none.
     tick_ns: u64,
@@ -57,7 +57,7 @@ impl SimulatedScheduler {
     /// any, receives each finished batch.
     ///
     /// # Errors
-    /// The errors of [`SchedulerConfig::validate`], and [`SchedulerError::InstanceCount`].
+    /// Returns the errors of [`SchedulerConfig::validate`], and [`SchedulerError::InstanceCount`].
     pub fn new(
         name: impl Into<String>,
         config: &SchedulerConfig,

@@ -63,7 +63,7 @@ impl Statistics {
     }
 }
 
-/// `1 batch`, `2 batches`.
+/// Formats `1 batch`, `2 batches`.
 fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -68,8 +68,8 @@ pub(crate) mod counted {
     }
 }
 
-/// A value that threads write often, kept away from what others read: alone on its cache lines, also on the neighbour
-/// that the processor fetches along.
+/// A value that threads write often, kept apart from data that others read: alone on its cache lines, and on the
+/// neighbour that the processor fetches along.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Apart<T>(pub(crate) T);

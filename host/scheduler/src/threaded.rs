@@ -63,11 +63,12 @@ pub struct ShutdownReport {
 }
 
 impl ThreadedScheduler {
-    /// Starts one thread for each instance. `name` is the name of the SUT for reports. `observer` hears of each batch
-    /// that is over, if there is one.
+    /// Starts one thread for each instance. `name` is the name of the SUT for reports. `observer`, if there is one,
+    /// receives each finished batch.
     ///
     /// # Errors
-    /// Errors of [`SchedulerConfig::validate`]; [`SchedulerError::InstanceCount`] and [`SchedulerError::Spawn`].
+    /// Returns the errors of [`SchedulerConfig::validate`]; [`SchedulerError::InstanceCount`] and
+    /// [`SchedulerError::Spawn`].
     pub fn start(
         name: impl Into<String>,
         config: &SchedulerConfig,

@@ -12,7 +12,7 @@
 const MAX_BLOCKS: usize = 32;
 /// Length of the first blocks.
 const FIRST_LEN: u64 = 32;
-/// Minimum number of blocks that say anything.
+/// Minimum number of blocks for a conclusion.
 const FEWEST_BLOCKS: usize = 8;
 /// The dispersion that is assumed at first, and its weight in blocks. Misses of a loaded queue come in clusters of
 /// several; independent ones are the exception.
@@ -65,7 +65,7 @@ impl Blocks {
         self.missed
     }
 
-    /// Returns whether there are enough blocks to know anything of clusters.
+    /// Returns whether there are enough blocks to assess clusters.
     #[must_use]
     pub fn is_telling(&self) -> bool {
         self.counts.len() >= FEWEST_BLOCKS
@@ -89,7 +89,7 @@ fn merged(counts: &[u64]) -> Vec<u64> {
     counts.chunks_exact(2).map(|pair| pair[0] + pair[1]).collect()
 }
 
-/// Variance over mean, drawn towards the prior.
+/// Returns the variance over mean, drawn towards the prior.
 fn of_counts(counts: &[u64]) -> f64 {
     let mean = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
     if mean == 0.0 {

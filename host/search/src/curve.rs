@@ -25,7 +25,7 @@ impl Bracket<'_> {
         guess.filter(|load| lower < *load && *load < upper).unwrap_or((lower * upper).sqrt())
     }
 
-    /// By the shares of misses.
+    /// Estimates the crossing from the shares of misses.
     fn by_share(&self) -> Option<f64> {
         let slope = self.slope()?;
         let lower = self.lower.log_share()?;
@@ -42,7 +42,7 @@ impl Bracket<'_> {
         (rise > 0.0).then(|| rise / (self.upper.load / self.lower.load).ln())
     }
 
-    /// By the tails of the latency.
+    /// Estimates the crossing from the tails of the latency.
     fn by_tail(&self) -> Option<f64> {
         let inverse = |record: &ProbeRecord| Some(1.0 / record.tail_ratio().filter(|ratio| *ratio > 0.0)?);
         let lower = inverse(self.lower)?;
@@ -89,7 +89,7 @@ fn point(record: &ProbeRecord) -> Option<[f64; 3]> {
     Some([record.load.ln(), log_share, seen.missed_count as f64 / seen.dispersion])
 }
 
-/// Of a queue whose bound is some ten service times.
+/// Steepness of a queue whose bound is some ten service times.
 const USUAL_STEEPNESS: f64 = 12.0;
 const LEAST_STEEPNESS: f64 = 3.0;
 const MOST_STEEPNESS: f64 = 500.0;

@@ -1,4 +1,4 @@
-//! The full runs of a search, taken together.
+//! Statistics over all full runs of a search.
 
 use crate::record::{Confirmation, ProbeRecord};
 
@@ -22,7 +22,7 @@ impl<'a> FullRuns<'a> {
         Self { runs, good, bad }
     }
 
-    /// At how many different loads there were any.
+    /// Returns at how many different loads there were any.
     pub(crate) fn load_count(&self) -> usize {
         let is_first = |(number, run): &(usize, &Confirmation)| {
             self.runs[..*number].iter().all(|earlier| earlier.seen.load != run.seen.load)

@@ -11,7 +11,7 @@ const FEWEST_QUERIES: u64 = 512;
 const WARM_UP_BOUNDS: u64 = 8;
 /// A backlog is hopeless if working it off at the pace so far would take this multiple of the bound.
 const HOPELESS_BOUNDS: u64 = 4;
-/// It is also this many standard deviations above what chance piles up.
+/// Number of standard deviations that it must also be above random accumulation.
 const HOPELESS_DEVIATIONS: f64 = 4.0;
 /// A backlog of this many times the completed queries is hopeless even in the first moments.
 const FLOOD: u64 = 16;
@@ -31,7 +31,7 @@ pub struct Backlog {
 /// A constraint by name, with the share of misses that it allows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Constraint {
-    /// Its name, for people and data.
+    /// Name, for people and data.
     pub name: String,
     /// The share of queries that may miss it, in `[0, 1)`.
     pub limit_share: f64,
@@ -53,7 +53,7 @@ pub struct ProbeLimits {
 /// The result of a probe.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// On which side the load is.
+    /// Side on which the load is.
     pub side: Side,
     /// The probability that this is right.
     pub confidence: f64,
@@ -70,7 +70,7 @@ pub struct ProbeMonitor {
 }
 
 impl ProbeMonitor {
-    /// A monitor of a probe.
+    /// Creates a monitor of a probe.
     #[must_use]
     pub fn new(constraints: Vec<Constraint>, limits: ProbeLimits) -> Self {
         let tests = constraints.into_iter().map(|constraint| {
@@ -110,7 +110,7 @@ impl ProbeMonitor {
         }
     }
 
-    /// Over if one constraint is, Under if all are.
+    /// Returns Over if one constraint is, Under if all are.
     fn decision(&self) -> Option<Side> {
         let mut decisions = self.tests.iter().map(|(_, test)| test.decision());
         if decisions.clone().any(|side| side == Some(Side::Over)) {
@@ -144,7 +144,7 @@ impl ProbeMonitor {
         self.end
     }
 
-    /// The verdict on the queries so far.
+    /// Returns the verdict on the queries so far.
     #[must_use]
     pub fn judge(&self) -> Judgement {
         let ratios = self.tests.iter().map(|(_, test)| test.log_ratio());

@@ -12,7 +12,7 @@ pub enum ProbeEnd {
     Decided,
     /// The backlog grew without end: the system gets less done than arrives.
     Hopeless,
-    /// It had issued as many queries as a probe may.
+    /// The probe issued as many queries as it may.
     Budget,
     /// A limit of the settings ended it before it had issued all its queries, as it would end a full run.
     Limit,
@@ -22,20 +22,20 @@ pub enum ProbeEnd {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dependence {
-    /// A higher load may bring them about, as it does late queries.
+    /// A higher load may cause them, as it does late queries.
     #[default]
     OnLoad,
-    /// They came while hardly anything was outstanding, as samples do that fail for a reason of their own. They depend
-    /// on the load only if a lower one has a smaller share of them.
+    /// They came while hardly anything was outstanding, as samples do that fail for their own reason. They depend on
+    /// the load only if a lower one has a smaller share of them.
     Doubtful,
-    /// They come at any load.
+    /// The failures occur at any load.
     Never,
 }
 
 /// Result for a constraint in a probe or a full run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConstraintSeen {
-    /// Its name, such as `latency` or `failed samples`.
+    /// Name, such as `latency` or `failed samples`.
     pub name: String,
     /// The share of misses that is allowed.
     pub limit_share: f64,
@@ -56,7 +56,7 @@ pub struct ConstraintSeen {
 }
 
 impl ConstraintSeen {
-    /// The share of queries that missed it.
+    /// Returns the share of queries that missed it.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.missed_count as f64 / self.judged_count.max(1) as f64
@@ -82,7 +82,7 @@ impl ConstraintSeen {
 pub struct ProbeRecord {
     /// Load in queries per second, or samples per query.
     pub load: f64,
-    /// On which side of the constraints the load is.
+    /// Side of the constraints on which the load is.
     pub side: Side,
     /// The probability that this is right.
     pub confidence: f64,
@@ -105,7 +105,7 @@ impl ProbeRecord {
         self.side == Side::Under
     }
 
-    /// The constraint that is nearest to its limit, or furthest beyond; the first of several.
+    /// Returns the constraint that is nearest to its limit, or furthest beyond; the first of several.
     #[must_use]
     pub fn limiting(&self) -> Option<&ConstraintSeen> {
         let pressure = |seen: &ConstraintSeen| match seen.tail_ratio {
@@ -118,7 +118,7 @@ impl ProbeRecord {
         self.constraints.iter().rev().max_by(|a, b| pressure(a).total_cmp(&pressure(b)))
     }
 
-    /// The first constraint that is broken and depends on the load in this way.
+    /// Returns the first constraint that is broken and depends on the load in this way.
     #[must_use]
     pub fn broken(&self, dependence: Dependence) -> Option<&ConstraintSeen> {
         self.constraints.iter().find(|seen| seen.dependence == dependence && seen.is_broken())

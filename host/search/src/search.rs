@@ -11,7 +11,7 @@ use crate::{
 
 /// A search does not make more probes than this.
 const MAX_PROBES: usize = 48;
-/// Above the last good load, where nothing hints at the limit.
+/// Step above the last good load, if nothing hints at the limit.
 const GROWTH_MAX: f64 = 4.0;
 const GROWTH_MIN: f64 = 1.3;
 /// A lower load helps if it takes at least this share off the tail of the latency.
@@ -61,7 +61,7 @@ pub struct SearchSettings {
     pub to: f64,
     /// Number of full runs that have to be VALID at the result.
     pub confirm_runs: u32,
-    /// At how many loads full runs are made at most.
+    /// Maximum number of loads for full runs.
     pub full_loads_max: u32,
 }
 
@@ -94,7 +94,7 @@ pub enum SearchEnd {
     Found {
         /// Load in queries per second, or samples per query.
         load: f64,
-        /// True if nothing above was allowed to be tried.
+        /// True if the range allowed nothing higher.
         at_upper_end: bool,
     },
     /// No load was good.
@@ -104,7 +104,7 @@ pub enum SearchEnd {
         /// True if a lower load still made the tail of the latency shorter.
         lower_helps: bool,
     },
-    /// A load was good in probes, but too many full runs failed, or one for what no load changes.
+    /// A load was good in probes, but too many full runs failed, or one failed for a reason that no load changes.
     NotConfirmed {
         /// The last load that was tried.
         load: f64,
@@ -119,10 +119,10 @@ pub enum SearchEnd {
 }
 
 /// Whole state of a search: its settings, and its results. The next step follows from these alone, so that an
-/// interrupted search goes on as if it had not been.
+/// interrupted search continues as if it had not been.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Search {
-    /// The settings.
+    /// Settings of the search.
     pub settings: SearchSettings,
     /// The probes, in their order.
     pub probes: Vec<ProbeRecord>,
@@ -131,13 +131,13 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search that has seen nothing.
+    /// Creates a search without results.
     #[must_use]
     pub fn new(settings: SearchSettings) -> Self {
         Self { settings, probes: Vec::new(), confirmations: Vec::new() }
     }
 
-    /// The next step; a function of the settings and the records alone.
+    /// Returns the next step; a function of the settings and the records alone.
     #[must_use]
     pub fn next_step(&self) -> Step {
         match self.confirmations.last() {
@@ -146,7 +146,7 @@ impl Search {
         }
     }
 
-    /// Queries issued so far.
+    /// Returns the queries issued so far.
     #[must_use]
     pub fn query_count(&self) -> u64 {
         let full_runs = self.confirmations.iter().map(|confirmation| confirmation.seen.query_count);
@@ -196,7 +196,7 @@ impl Search {
         }
     }
 
-    /// The next higher load for a full run, if the best good one leaves room for one.
+    /// Returns the next higher load for a full run, if the best good one leaves room for one.
     fn raised(&self, full_runs: &FullRuns<'_>, good: &ProbeRecord) -> Option<f64> {
         let Axis::Rate { resolution } = self.settings.axis else { return None };
         let (_, above) = self.ends();
@@ -241,7 +241,7 @@ impl Search {
         }
     }
 
-    /// The lowest load of probes that are bad for a reason that no load changes, if there is such a reason.
+    /// Returns the lowest load of probes that are bad for a reason that no load changes, if there is such a reason.
     fn bad_at_any_load(&self) -> Option<f64> {
         // A good one says that another load does help: an overloaded system may cut its answers short.
         if self.probes.iter().any(ProbeRecord::is_under) {
@@ -257,9 +257,9 @@ impl Search {
         broken(Dependence::Never).chain(of_same).map(|(load, _)| load).min_by(f64::total_cmp)
     }
 
-    /// The highest load that is good and the lowest that is not. Where they contradict each other, the probe with fewer
-    /// queries is ignored; one that is hopeless, or that a limit ended, needs no more queries. A bad probe is ignored,
-    /// too, if more load shortens the tail around it: the good load above it is then no accident.
+    /// Returns the highest load that is good and the lowest that is not. Where they contradict each other, the probe
+    /// with fewer queries is ignored; one that is hopeless, or that a limit ended, needs no more queries. A bad probe
+    /// is ignored, too, if more load shortens the tail around it: the good load above it is then no accident.
     fn ends(&self) -> (Option<&ProbeRecord>, Option<&ProbeRecord>) {
         let mut records: Vec<_> = self.records().collect();
         let weight = |record: &ProbeRecord| match record.end {
@@ -320,16 +320,16 @@ impl Search {
         }
     }
 
-    /// Returns whether the tail at the highest load is clearly longer than at the next one below: what waits
-    /// there is a queue, which more load makes longer still.
+    /// Returns whether the tail at the highest load is clearly longer than at the next one below: then a queue waits
+    /// there, which more load makes longer still.
     fn is_lengthened_by_load(&self, highest: &ProbeRecord) -> bool {
         let below = self.probes.iter().filter(|probe| probe.load < highest.load);
         let below = below.max_by(|a, b| a.load.total_cmp(&b.load)).and_then(ProbeRecord::tail_ratio);
         matches!((below, highest.tail_ratio()), (Some(below), Some(own)) if own * (1.0 - HELP) > below)
     }
 
-    /// A load between the one with the shortest tail and the next above it, where more load has made the tail shorter:
-    /// it may be good between two that are not.
+    /// Returns a load between the one with the shortest tail and the next above it, where more load has made the tail
+    /// shorter: it may be good between two that are not.
     fn in_the_valley(&self, lowest: &ProbeRecord) -> Option<f64> {
         let queued = self.probes.iter().filter(|probe| probe.end != ProbeEnd::Hopeless);
         let tails = queued.filter_map(|probe| Some((probe.load, probe.tail_ratio()?)));
@@ -464,8 +464,8 @@ impl Search {
     }
 }
 
-/// Logarithm of how much likelier it is that misses come in the same share at all loads than in one that grows as the
-/// load does; of each probe, its load and share.
+/// Returns the logarithm of how much likelier it is that misses come in the same share at all loads than in one that
+/// grows as the load does; of each probe, its load and share.
 ///
 /// Returns the log ratio for a constant share. In a system with room, misses caused by the load grow at least as often
 /// as one query meets another. A probe that allows none ends with its first, hence each counts as one miss after a wait

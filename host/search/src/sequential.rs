@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blocks::Blocks;
 
-/// On which side of its limits a load is.
+/// Side of its limits on which a load is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
@@ -40,8 +40,8 @@ pub struct SequentialTest {
 }
 
 impl SequentialTest {
-    /// A test against `limit`, a share in `[0, 1)`, that may be wrong with this probability, in `(0, 0.5)`. Against 0 a
-    /// single miss decides.
+    /// Creates a test against `limit`, a share in `[0, 1)`, that may be wrong with this probability, in `(0, 0.5)`.
+    /// Against 0 a single miss decides.
     #[must_use]
     pub fn new(limit: f64, error_probability: f64) -> Self {
         let (lower, upper) = (limit / INDIFFERENCE, (limit * INDIFFERENCE).min((1.0 + limit) / 2.0));
@@ -70,7 +70,7 @@ impl SequentialTest {
         &self.blocks
     }
 
-    /// The logarithm of how much likelier the higher share is: positive speaks for [`Side::Over`].
+    /// Returns the logarithm of how much likelier the higher share is: positive speaks for [`Side::Over`].
     #[must_use]
     pub fn log_ratio(&self) -> f64 {
         let (seen, missed) = (self.blocks.seen(), self.blocks.missed());
@@ -81,7 +81,7 @@ impl SequentialTest {
         sum / self.blocks.dispersion()
     }
 
-    /// The side, once the test has decided. A limit of 0 is kept until it is broken.
+    /// Returns the side, once the test has decided. A limit of 0 is kept until it is broken.
     #[must_use]
     pub fn decision(&self) -> Option<Side> {
         if self.limit == 0.0 {

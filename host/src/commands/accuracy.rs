@@ -11,19 +11,19 @@ use proctor_words::{Conclusion, HostError, UsageError};
 
 use crate::setting_flags::SettingFlags;
 
-/// The flags of a log. Of a run of this host, its result has the settings, and flags go before them.
+/// Flags of a log. For a run of this host, the settings come from its result, and flags override them.
 #[derive(Debug, Args)]
 pub(crate) struct AccuracyFlags {
     /// The log, mlperf_log_accuracy.json, or the run folder that contains it
     #[arg(value_name = "FOLDER|FILE")]
     log: PathBuf,
-    /// Name of the benchmark, or path to its definition [default: that of the run]
+    /// Name of the benchmark, or path to its definition [default: the run's]
     #[arg(long, value_name = "NAME|PATH")]
     benchmark: Option<String>,
-    /// Round of the MLPerf rules whose target applies [default: that of the run, or v5.0]
+    /// Round of the MLPerf rules whose target applies [default: the run's, or v5.0]
     #[arg(long, value_name = "ROUND")]
     rules: Option<String>,
-    /// Suite of the round whose target applies, datacenter or edge [default: that of the run]
+    /// Suite of the round whose target applies, datacenter or edge [default: the run's]
     #[arg(long, value_name = "SUITE")]
     suite: Option<String>,
     /// Accuracy target as a percentage of the reference, if the round has several, such as 99 and 99.9

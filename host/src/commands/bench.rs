@@ -5,7 +5,7 @@
 //! official LoadGen. [`scheduler`] compares the way of a sample to an instance with two bare threads,
 //! [`scaling`] runs the policies that scale over known jobs, and [`page`] makes pages of a long run.
 //!
-//! The other benchmarks are comparisons that need a plugin's insides or other systems. They are a program of their own,
+//! The other benchmarks are comparisons that need a plugin's insides or other systems. They are their own program,
 //! `host-bench`, which is not linked into the program that a submitter trusts; [`sibling`](super::sibling) starts it.
 
 mod experiment;
@@ -60,18 +60,18 @@ pub(crate) enum BenchKind {
     Scheduler(SchedulerFlags),
     /// Time and memory that `host report` takes for a run of ten million samples.
     Page(PageFlags),
-    /// Makes a page, and prints how long it took and how much memory. The parent process reads it.
+    /// Makes a page, and prints its time and memory for the parent process.
     #[command(hide = true)]
     PageProbe {
         /// Folder of the run.
         folder: PathBuf,
     },
-    /// Issues samples, and prints how much memory they took. The parent process reads it.
+    /// Issues samples, and prints how much memory they took for the parent process.
     #[command(hide = true)]
     MemoryProbe {
         /// Number of samples.
         sample_count: u64,
-        /// All of them in one query.
+        /// Whether to issue all of them in one query.
         #[arg(long)]
         offline: bool,
     },

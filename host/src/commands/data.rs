@@ -84,7 +84,7 @@ impl DataFlags {
     }
 }
 
-/// The settings, and the folders of data sets and models.
+/// Returns the settings, and the folders of data sets and models.
 fn places(data_root: Option<&str>) -> Result<(Settings, DataRoot), HostError> {
     let settings = SettingFlags::default().with("data_root", data_root);
     let settings = RunFlags { settings, ..RunFlags::default() }.load()?;

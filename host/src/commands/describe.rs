@@ -38,10 +38,10 @@ pub(crate) struct DescribeFlags {
 }
 
 impl DescribeFlags {
-    /// The plugin's description of itself; with `--plan`, its own explanation of how it would run a model.
+    /// Returns the plugin's description of itself; with `--plan`, its own explanation of how it would run a model.
     ///
     /// # Errors
-    /// The errors of the settings, and of loading the plugin or the model.
+    /// Returns the errors of the settings, and of loading the plugin or the model.
     pub(super) fn run(&self) -> Result<String, HostError> {
         let interrupt = Interrupt::never(Terminal::observer());
         let plugin = SettingFlags::default().with("plugin", Some(&self.plugin));
@@ -68,7 +68,7 @@ Examples:
   host describe cpu-rnn --plan digits-lstm --set cpu-rnn.threads=2
   host describe target/release/libmock_sut.so";
 
-/// The description of a plugin, which is loaded for it, but not opened.
+/// Returns the description of a plugin, which is loaded for it, but not opened.
 fn description(library: &LoadedPlugin, load_time: Duration) -> String {
     let (manifest, identity) = (library.manifest(), library.identity());
     let pair = |key: &str, value: String| vec![key.to_owned(), value];

@@ -1,4 +1,4 @@
-//! `host doctor`: what makes figures of this machine vary, and the command that mends it.
+//! `host doctor`: causes of variation on this machine, and the command that mends each.
 
 use clap::Args;
 use proctor_display::print;
@@ -15,7 +15,7 @@ pub(crate) struct DoctorFlags {
 }
 
 impl DoctorFlags {
-    /// Looks at the machine for a second, and prints the findings.
+    /// Examines the machine for a second, and prints the findings.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         let checks = examine();
         if self.json {
@@ -38,7 +38,7 @@ The command changes nothing. Each check reports fine, unknown (the system does n
 expose the information, as is common on virtual machines), or advice: what to do,
 why, and the command. Exit code 0 if there is no advice, else 1. See docs/noise.md.";
 
-/// The checks for people: a line each, with advice and command below.
+/// Returns the checks for people: a line each, with advice and command below.
 fn text(checks: &[Check]) -> String {
     let rows = checks
         .iter()

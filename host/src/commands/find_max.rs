@@ -12,7 +12,7 @@ use proctor_campaigns::{FindMaxOptions, find_max};
 use proctor_display::Terminal;
 use proctor_words::{Conclusion, HostError};
 
-/// Flags of a search. The flags of a run say what is searched; --target-qps is where the search begins.
+/// Flags of a search. The flags of a run choose what is searched; --target-qps is the first rate.
 #[derive(Debug, Args)]
 pub(crate) struct FindMaxFlags {
     #[command(flatten)]

@@ -45,16 +45,16 @@ pub(crate) struct ListFlags {
     kind: Option<ListKind>,
     /// With runs: folder to search [default: runs]
     folder: Option<PathBuf>,
-    /// With benchmarks: those of a round of the MLPerf rules, with scenarios, constraints, targets and QSL sizes
+    /// With benchmarks: show a round of the MLPerf rules, with scenarios, constraints, targets and QSL sizes
     #[arg(long, value_name = "ROUND")]
     rules: Option<String>,
-    /// With benchmarks: those of one suite of the round, datacenter or edge [default: all suites]
+    /// With benchmarks: show one suite of the round, datacenter or edge [default: all suites]
     #[arg(long, value_name = "SUITE")]
     suite: Option<String>,
 }
 
 impl ListFlags {
-    /// The text of the list.
+    /// Returns the text of the list.
     pub(super) fn list(&self) -> Result<String, HostError> {
         if self.folder.is_some() && self.kind != Some(ListKind::Runs) {
             return Err(UsageError::Stated("a folder is that of runs: write host list runs FOLDER").into());
@@ -72,7 +72,7 @@ impl ListFlags {
     }
 }
 
-/// The kind of this name. Another word may be the folder of runs.
+/// Returns the kind of this name. Another word may be the folder of runs.
 fn list_kind(word: &str) -> Result<ListKind, String> {
     ListKind::from_str(word, false).map_err(|_| {
         let known = ListKind::value_variants().iter().filter_map(ListKind::to_possible_value);
@@ -85,7 +85,7 @@ fn list_kind(word: &str) -> Result<ListKind, String> {
     })
 }
 
-/// The list of one kind, or of all.
+/// Returns the list of one kind, or of all.
 fn list(kind: Option<ListKind>) -> Result<String, HostError> {
     let kinds = kind.as_ref().map_or(OF_THE_HOST, std::slice::from_ref);
     let mut lists = Vec::new();

@@ -1,4 +1,4 @@
-//! `host new-plugin`: the beginning of a plugin, which is whole and runs.
+//! `host new-plugin`: scaffolds a complete, runnable plugin.
 
 use std::{
     fs, io,
@@ -95,7 +95,7 @@ impl Language {
 }
 
 impl NewPluginFlags {
-    /// Writes the files, and returns what to do next.
+    /// Writes the files, and returns the next steps.
     ///
     /// # Errors
     /// If the name is not valid for a plugin, the folder exists already or cannot be made, or, in Rust, the
@@ -155,7 +155,7 @@ impl NewPluginFlags {
     }
 }
 
-/// A path as a string of TOML, with its quotes.
+/// Returns a path as a string of TOML, with its quotes.
 fn toml_string(path: &Path) -> Result<String, HostError> {
     let text = path.to_str().ok_or_else(|| CommandError::NotUtf8(path.to_owned()))?;
     // Whatever JSON escapes, TOML escapes in the same way.

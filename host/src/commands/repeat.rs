@@ -37,7 +37,7 @@ use super::{
 pub(crate) struct RepeatFlags {
     #[command(flatten)]
     pub(super) run: RunCommand,
-    /// Make this many runs, one after the other, and report how they vary or differ
+    /// Make this many runs, one after another, and report how they vary or differ
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["json", "trace_host"], value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: Option<u32>,
     /// Alternate with runs of this plugin, with the same settings and seeds, and compare the two; set its options by
@@ -54,7 +54,7 @@ const ANSWER: &str = "compare.json";
 struct Plugins {
     /// Plugin of A, or of all.
     a: PluginLocation,
-    /// Plugin of B, with its name or path as it was given.
+    /// Plugin of B, with its name or path as given.
     b: Option<(PluginLocation, String)>,
 }
 
@@ -70,9 +70,9 @@ impl Plugins {
 /// A run to make.
 #[derive(Debug, PartialEq, Eq)]
 struct Planned<'a> {
-    /// Folder of its side in that of all, empty if there is one side.
+    /// Folder of its side within the common one, empty if there is one side.
     side: &'static str,
-    /// Its plugin.
+    /// Plugin of the run.
     plugin: &'a PluginLocation,
     /// The other plugin, if it is one of its runs.
     against: Option<&'a str>,
@@ -160,7 +160,7 @@ impl RepeatFlags {
         Ok(code)
     }
 
-    /// The arguments of a run.
+    /// Returns the arguments of a run.
     fn arguments(&self, planned: &Planned<'_>, output: &Path) -> Vec<OsString> {
         let mut flags = self.run.run.clone();
         flags.settings = flags.settings.without("output_folder");
@@ -214,12 +214,12 @@ impl RepeatFlags {
     }
 }
 
-/// Returns whether nothing is wrong but that there are too few runs.
+/// Returns whether the only fault is that there are too few runs.
 fn are_too_few(error: &CompareError) -> bool {
     matches!(error, CompareError::Alone { .. } | CompareError::Results(ResultsError::NoRun { .. }))
 }
 
-/// Exit code of a run, also of one that a signal ended.
+/// Returns the exit code of a run, also of one that a signal ended.
 fn code_of(status: ExitStatus, is_interrupted: bool) -> i32 {
     let ends = [Signal::INT, Signal::TERM, Signal::HUP].map(Signal::as_raw);
     match (status.code(), status.signal()) {
@@ -298,7 +298,7 @@ impl Planned<'_> {
     }
 }
 
-/// The runs in their order: A B B A and so on, so that what drifts meets both sides alike.
+/// Returns the runs in their order: A B B A and so on, so that a drift affects both sides alike.
 fn plan(count: u32, Plugins { a, b }: &Plugins) -> Vec<Planned<'_>> {
     let of = |repeat| {
         let Some((b, against)) = b else {
@@ -318,7 +318,7 @@ fn plan(count: u32, Plugins { a, b }: &Plugins) -> Vec<Planned<'_>> {
     (1..=count).flat_map(of).collect()
 }
 
-/// Refuses what several runs cannot share, or cannot be compared by.
+/// Refuses flags that several runs cannot share, or that prevent a comparison.
 fn check(settings: &Settings) -> Result<(), HostError> {
     if settings.run.record.is_some() {
         return Err(HostError::Usage(UsageError::Stated(

@@ -1,4 +1,4 @@
-//! The commands that read what runs have left.
+//! The commands that read the files of runs.
 
 pub(super) mod clean;
 pub(super) mod compare;
@@ -16,7 +16,7 @@ use proctor_words::{DataError, HostError};
 /// Folder of runs, unless another is named.
 pub(super) const RUNS: &str = "runs";
 
-/// The run folders below the named folder, or below [`RUNS`]; none if there is no [`RUNS`] yet.
+/// Returns the run folders below the named folder, or below [`RUNS`]; none if there is no [`RUNS`] yet.
 ///
 /// # Errors
 /// [`HostError::Data`] if the folder cannot be read.
@@ -39,7 +39,7 @@ pub(super) fn unreadable(error: ResultsError) -> HostError {
 /// Opens run folders.
 ///
 /// # Errors
-/// The first that cannot be opened.
+/// Returns the first that cannot be opened.
 pub(super) fn open_runs(folders: &[PathBuf]) -> Result<Vec<Run>, HostError> {
     folders.iter().map(|folder| Run::open(folder).map_err(unreadable)).collect()
 }

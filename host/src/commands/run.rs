@@ -10,7 +10,7 @@ use proctor_bed::{Interrupt, scaling::settings::scales};
 use proctor_display::{OutputFormat, Terminal, TimelineFile, tell};
 use proctor_words::{Conclusion, HostError};
 
-/// Flags of `host run`: those of a run, and what the user sees of it.
+/// Flags of `host run`: the flags of a run, and of its output.
 #[derive(Debug, Args)]
 pub(crate) struct RunCommand {
     #[command(flatten)]
@@ -40,7 +40,7 @@ impl RunCommand {
         made.map(|result| result.conclusion())
     }
 
-    /// The form in which the user sees the run.
+    /// Returns the form in which the user sees the run.
     pub(super) fn format(&self) -> OutputFormat {
         match (self.quiet, self.json) {
             (_, true) => OutputFormat::Json,
@@ -50,8 +50,8 @@ impl RunCommand {
     }
 }
 
-/// The flags of a run. They are names for settings or stand for several; `host explain` shows all settings, and `--set`
-/// reaches them.
+/// Flags of a run. Each is named after a setting or stands for several; `host explain` shows all settings, and `--set`
+/// sets them.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunFlags {
     #[command(flatten)]
@@ -77,7 +77,7 @@ pub(crate) struct RunFlags {
     /// Set any setting, or a plugin option as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
-    /// The setting that --target-qps is, where it is not that of the scenario.
+    /// The setting that --target-qps sets, if it is not the scenario's.
     #[arg(skip)]
     pub(super) rate: Option<&'static str>,
     /// Settings that another flag brings with it: the flag, the setting and its value.
@@ -106,7 +106,8 @@ impl RunFlags {
         BOUNDS.iter().fold(self, |run, (key, value)| run.or_implied(settings, "--policy", key, value))
     }
 
-    /// The flags with a value for a setting that these settings have by default alone, as `flag` brings it with it.
+    /// Returns the flags with a value for a setting that these settings have by default alone, as `flag` brings it with
+    /// it.
     pub(super) fn or_implied(
         mut self,
         settings: &Settings,
@@ -120,7 +121,7 @@ impl RunFlags {
         self
     }
 
-    /// The arguments that give the same flags again, to another process.
+    /// Returns the arguments that give the same flags again, to another process.
     pub(super) fn arguments(&self) -> Vec<OsString> {
         let given = |flag: &str, value: Option<String>| value.map(|value| format!("{flag}={value}"));
         let own = [

@@ -64,7 +64,7 @@ impl ScaleFlags {
         scale(settings, &options, &Interrupt::install(Terminal::observer())?)
     }
 
-    /// The changes of the target in the order of time.
+    /// Returns the changes of the target in the order of time.
     fn target_changes(&self) -> Vec<TargetChange> {
         let mut changes = self.slo_at.clone();
         changes.sort_unstable();

@@ -6,7 +6,7 @@ use clap::Args;
 use proctor_display::stdout_for_successor;
 use proctor_words::{CommandError, Conclusion, HostError};
 
-/// A program that does the work of some commands of `host`.
+/// A program that runs some commands of `host`.
 pub(super) struct Sibling {
     /// Command that leads to it.
     command: &'static str,
@@ -24,10 +24,10 @@ pub(super) const BENCH: Sibling =
 pub(super) const DATA: Sibling =
     Sibling { command: "data", program: "host-data", build: "cargo build --release -p proctor-data" };
 
-/// Flags of a sibling, handed on as they are.
+/// Flags of a sibling, passed on unchanged.
 #[derive(Debug, Args)]
 pub(crate) struct SiblingFlags {
-    /// Flags of the program, which takes them; `--help` shows them.
+    /// Flags of the program; `--help` shows them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
     flags: Vec<OsString>,
 }
@@ -44,7 +44,7 @@ impl Sibling {
         }
     }
 
-    /// The error of the start.
+    /// Returns the error of the start.
     fn start_beside(&self, own: &Path, subcommand: &str, flags: &[OsString]) -> HostError {
         let Self { command, program, build } = *self;
         let program = own.with_file_name(program);

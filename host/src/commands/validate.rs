@@ -103,7 +103,7 @@ case. A case ends in PASS, FAIL, SKIP (the plugin does not declare the feature) 
 CRASH. Exit code 0 if nothing failed or crashed, else 1. Progress goes to stderr.
 See docs/validate.md.";
 
-/// The cases with their subjects.
+/// Returns the cases with their subjects.
 fn list() -> String {
     table(&cases().map(|case| vec![case.name.to_owned(), case.about.to_owned()]).collect::<Vec<_>>())
 }

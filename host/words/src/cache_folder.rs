@@ -21,14 +21,14 @@ const PLUGINS: &str = "plugins";
 pub enum CacheFolder {
     /// A folder that stays.
     Lasting(PathBuf),
-    /// It is removed when this is dropped.
+    /// The folder is removed on drop.
     Temporary(TempDir),
     /// No folder could be found.
     Absent,
 }
 
 impl CacheFolder {
-    /// The folder that the settings and the environment name, or a temporary one with a warning.
+    /// Returns the folder that the settings and the environment name, or a temporary one with a warning.
     pub fn open(settings: &Settings) -> Self {
         Self::open_in(settings.run.cache_folder.as_deref(), |name| std::env::var_os(name))
     }
@@ -84,7 +84,7 @@ impl CacheFolder {
     }
 }
 
-/// Returns whether the name leads to a folder in the one that it is looked for in, and nowhere else.
+/// Returns whether the name leads to a direct subfolder, and nowhere else.
 fn is_one_folder(name: &str) -> bool {
     let mut components = Path::new(name).components();
     let first = components.next();

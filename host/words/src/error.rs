@@ -42,7 +42,7 @@ pub enum HostError {
     /// Batch size and instances cannot be turned.
     #[error(transparent)]
     Scaling(#[from] ScalingError),
-    /// There is nothing to search for.
+    /// The search has nothing to search for.
     #[error(transparent)]
     Search(#[from] SearchError),
     /// A command cannot do its work.
@@ -54,7 +54,7 @@ pub enum HostError {
     /// The plugin cannot be found, loaded or used.
     #[error(transparent)]
     Plugin(#[from] PluginHostError),
-    /// The plugin cannot do what the settings ask of it.
+    /// The plugin cannot do what the settings require.
     #[error(transparent)]
     PluginCannot(#[from] PluginError),
     /// The plugin wants an input in a form that is not available.
@@ -66,13 +66,13 @@ pub enum HostError {
     /// A generated model cannot be made.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
-    /// Samples cannot be made ready.
+    /// Samples cannot be prepared.
     #[error(transparent)]
     Preprocess(#[from] PreprocessError),
     #[error("sample {index}{} cannot be prepared", named(name))]
     Sample {
         index: SampleIndex,
-        /// Its name, or nothing.
+        /// Name of the sample, or empty.
         name: String,
         source: PreprocessError,
     },
@@ -109,22 +109,22 @@ impl From<DataError> for HostError {
 }
 
 impl HostError {
-    /// A refusal of settings by another crate, which says all of it.
+    /// Creates a refusal of settings by another crate, which says all of it.
     pub fn usage(cause: impl Into<Cause>) -> Self {
         Self::Usage(UsageError::Other(cause.into()))
     }
 
-    /// An error of a crate that reads or prepares data, which says all of it.
+    /// Creates an error of a crate that reads or prepares data, which says all of it.
     pub fn data(cause: impl Into<Cause>) -> Self {
         DataError::Other(cause.into()).into()
     }
 
-    /// An error of a crate that deals with the plugin, which says all of it.
+    /// Creates an error of a crate that deals with the plugin, which says all of it.
     pub fn plugin(cause: impl Into<Cause>) -> Self {
         Self::PluginCannot(PluginError::Other(cause.into()))
     }
 
-    /// The message, and those of the errors that led to it. Many errors quote their cause; it is not said twice.
+    /// Returns the message, and the messages of its causes. Many errors quote their cause; it is not repeated.
     pub fn messages(&self) -> Vec<String> {
         let mut messages = vec![self.to_string()];
         let mut cause = self.source();
@@ -138,7 +138,7 @@ impl HostError {
         messages
     }
 
-    /// The message with everything that led to it, a line each, the first one starting with `error: `.
+    /// Returns the message with everything that led to it, a line each, the first one starting with `error: `.
     pub fn report(&self) -> String {
         let messages = self.messages();
         let (first, causes) = messages.split_first().expect("there is a message");

@@ -32,7 +32,7 @@ pub fn process_memory_bytes(name: &str) -> Option<u64> {
     bytes_of(&fs::read_to_string("/proc/self/status").ok()?, name)
 }
 
-/// A size of memory in bytes, which Linux writes in units of 1024 bytes.
+/// Returns a size of memory in bytes, which Linux writes in units of 1024 bytes.
 fn bytes_of(text: &str, name: &str) -> Option<u64> {
     let kib: u64 = proc_value(text, name)?.strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)

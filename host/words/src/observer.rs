@@ -13,9 +13,9 @@ use crate::error::HostError;
 
 /// A verdict, rendered for people and for programs.
 pub struct RenderedVerdict {
-    /// For people, a block of lines.
+    /// A block of lines for people.
     pub text: String,
-    /// For programs, a line of JSON.
+    /// A line of JSON for programs.
     pub line: String,
 }
 
@@ -24,7 +24,7 @@ pub trait Observer: Send + Sync {
     /// Takes a piece of the answer, which a program prints to stdout.
     fn answer(&self, _text: &str) {}
 
-    /// The rendering of a verdict that the user wants: the text by default.
+    /// Returns the rendering of a verdict that the user wants: the text by default.
     fn verdict(&self, verdict: RenderedVerdict) -> String {
         verdict.text
     }
@@ -34,7 +34,7 @@ pub trait Observer: Send + Sync {
         self.answer(verdict);
     }
 
-    /// The file that answers go to, so that one can be given when the process crashes; none by default.
+    /// Returns the file that answers go to, so that one can be given when the process crashes; none by default.
     fn answer_file(&self) -> Option<OwnedFd> {
         None
     }
@@ -42,7 +42,7 @@ pub trait Observer: Send + Sync {
     /// Takes a message, a line or more without the final line break: a warning, or the program's next action.
     fn message(&self, _text: &str) {}
 
-    /// Takes a test that begins, to look at until [`test_ends`](Self::test_ends).
+    /// Receives a test that begins, to observe until [`test_ends`](Self::test_ends).
     fn test_begins(&self, _test: ShownTest) {}
 
     /// Receives new knobs of the test's policy, and whether it intends to stay there.
@@ -58,15 +58,15 @@ pub trait Observer: Send + Sync {
     fn end(&self, error: &HostError) -> !;
 }
 
-/// A test that the user sees while it goes on.
+/// A test that the user sees while it continues.
 pub struct ShownTest {
-    /// Its counts and latencies.
+    /// Counts and latencies.
     pub progress: Progress,
-    /// Everything that is known of it before it begins.
+    /// Known facts about the test before it begins.
     pub plan: TestPlan,
     /// The figures that the plugin has reported so far, by name.
     pub metrics: Arc<dyn Fn() -> BTreeMap<String, PluginMetric> + Send + Sync>,
-    /// How quiet the machine was so far; `None` if no guard runs.
+    /// Noise of the machine so far; `None` if no guard runs.
     pub noise: Option<Arc<dyn Fn() -> SoFar + Send + Sync>>,
 }
 
@@ -88,7 +88,7 @@ pub struct TestPlan {
 }
 
 impl TestPlan {
-    /// The plan of a test with these settings.
+    /// Returns the plan of a test with these settings.
     #[must_use]
     pub fn of(settings: &EffectiveSettings) -> Self {
         let request = &settings.request;

@@ -41,7 +41,7 @@ const ROOM: &str = "room.tmp";
 /// Bytes of room: more than the result of any run has.
 const ROOM_BYTES: u64 = 1 << 20;
 
-/// File that is locked while a run goes on.
+/// File that is locked while a run continues.
 const LOCK: &str = "running.lock";
 
 /// A run folder that is being filled. Its paths are absolute: a plugin may change the working folder.
@@ -49,7 +49,7 @@ const LOCK: &str = "running.lock";
 pub struct RunFolder {
     partial: PathBuf,
     last: PathBuf,
-    /// Name of the last one as it was given, for the user.
+    /// Name of the last one as given, for the user.
     given: PathBuf,
     /// Locked while this exists; `None` for a folder within another, and if the system has no locks.
     lock: Option<Arc<File>>,
@@ -216,17 +216,17 @@ impl RunFolder {
         self.partial.join(name)
     }
 
-    /// The folder while it is being filled.
+    /// Returns the folder while it is being filled.
     pub fn partial(&self) -> &Path {
         &self.partial
     }
 
-    /// Name that the folder will have, for the user.
+    /// Returns the name that the folder will have, for the user.
     pub fn name(&self) -> &Path {
         &self.given
     }
 
-    /// Name of the folder while it is being filled, for the user.
+    /// Returns the name of the folder while it is being filled, for the user.
     pub fn partial_name(&self) -> PathBuf {
         append(&self.given, PARTIAL)
     }
@@ -266,7 +266,7 @@ impl RunFolder {
         made_safe().map_err(|source| output(&self.last, source))
     }
 
-    /// Removes a folder in which nothing was recorded. Returns whether it is gone.
+    /// Removes an empty folder. Returns whether it is gone.
     pub fn remove_if_empty(&self) -> bool {
         self.give_room();
         remove_empty(&self.partial) || !self.partial.exists()
@@ -343,7 +343,7 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), HostError> 
     })
 }
 
-/// The error that `path` cannot be written.
+/// Returns the error that `path` cannot be written.
 pub fn output(path: &Path, source: io::Error) -> HostError {
     HostError::Output { path: path.to_owned(), source }
 }

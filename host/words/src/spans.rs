@@ -8,7 +8,7 @@
 //! They have the level of errors. A level says how much of the log is wanted, and a timeline is not part of
 //! the log: with any other level plugins would be asked for lines that are never read.
 
-/// Target of all of them.
+/// Common target of all spans.
 pub const TARGET: &str = "timeline";
 
 /// Fields of a span that has been already: when it began and when it ended, in ns on the clock that
@@ -20,7 +20,7 @@ pub const END_NS: &str = "end_ns";
 /// Field of a span of an instance of the plugin: its number.
 pub const INSTANCE: &str = "instance";
 
-/// Field of a stage of the plugin's work: its name, which is shown in the place of the span's.
+/// Field of a stage of the plugin's work: its name, which is shown instead of the span's.
 pub const STAGE: &str = "stage";
 
 /// Enters a span of this name, with fields if there are any, until the value is dropped.

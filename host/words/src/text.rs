@@ -2,7 +2,7 @@
 
 use proctor_vocabulary::printable;
 
-/// A time in the unit that suits it, with four digits: `1.235 ms`.
+/// Returns a time in the unit that suits it, with four digits: `1.235 ms`.
 #[must_use]
 pub fn duration(ns: u64) -> String {
     let ns_float = ns as f64;
@@ -15,7 +15,7 @@ pub fn duration(ns: u64) -> String {
     }
 }
 
-/// A rate or another figure, with four digits at least and no fraction beyond them.
+/// Returns a rate or another figure, with four digits at least and no fraction beyond them.
 #[must_use]
 pub fn four_digits(value: f64) -> String {
     match value.abs() {
@@ -26,7 +26,7 @@ pub fn four_digits(value: f64) -> String {
     }
 }
 
-/// A value with its unit: a time in ns as [`duration`] has it, anything else with four digits.
+/// Returns a value with its unit: a time in ns as [`duration`] has it, anything else with four digits.
 #[must_use]
 pub fn quantity(value: f64, unit: &str) -> String {
     match unit {
@@ -42,20 +42,20 @@ pub fn percent(share: f64) -> String {
     format!("{:.2}%", share * 100.0)
 }
 
-/// A size in millions of bytes: `842.1 MB`.
+/// Returns a size in millions of bytes: `842.1 MB`.
 #[must_use]
 pub fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-/// `1 instance`, `2 instances`.
+/// Formats `1 instance`, `2 instances`.
 #[must_use]
 pub fn counted(count: u64, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
-/// `1 query`, `2 queries`.
+/// Formats `1 query`, `2 queries`.
 #[must_use]
 pub fn counted_queries(count: u64) -> String {
     if count == 1 { "1 query".to_owned() } else { format!("{count} queries") }

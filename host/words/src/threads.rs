@@ -1,4 +1,4 @@
-//! Threads of the host: one that does something at intervals.
+//! Threads of the host that act at intervals.
 
 use std::{
     io,
@@ -9,8 +9,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-/// A thread of the host that does something at intervals until it is stopped. It runs no foreign code, so it can be
-/// joined.
+/// A thread of the host that acts at intervals until it is stopped. It runs no foreign code, so it can be joined.
 pub struct Ticker {
     stopping: Arc<(Mutex<bool>, Condvar)>,
     thread: JoinHandle<()>,

@@ -23,12 +23,12 @@ pub(crate) fn failure_of(error: PluginHostError) -> Failure {
     }
 }
 
-/// A failure of the system.
+/// Returns a failure of the system.
 pub(crate) fn failure_of_system(error: io::Error) -> Failure {
     Failure { status: abi::PROCTOR_STATUS_OUT_OF_MEMORY, vendor_code: 0, message: error.to_string() }
 }
 
-/// A call that does not fit.
+/// Returns a call that does not fit.
 pub(crate) fn wrong_state(message: &str) -> Failure {
     Failure { status: abi::PROCTOR_STATUS_WRONG_STATE, vendor_code: 0, message: message.to_owned() }
 }

@@ -20,13 +20,13 @@ use crate::seccomp::{self, Choices};
 /// Maximum version of landlock whose restrictions are requested. An older system applies the ones that it has.
 const ABI_WANTED: ABI = ABI::V6;
 
-/// First version of Linux, major and minor, in which a call filter can ask the host to let a call go on.
+/// First version of Linux, major and minor, in which a call filter can ask the host to let a call continue.
 const ASKS_SINCE: (u32, u32) = (5, 5);
 
 /// File with the version of the system.
 const VERSION: &str = "/proc/sys/kernel/osrelease";
 
-/// Restricts this process. Returns the restrictions that hold, and the file by which the host is asked about calls.
+/// Restricts this process. Returns the restrictions that hold, and the file for questions to the host about calls.
 pub(crate) fn raise(fence: &Fence) -> (Restrictions, Option<OwnedFd>) {
     let mut restrictions = Restrictions::default();
     let may_ask = fs::read_to_string(VERSION).is_ok_and(|version| can_ask(&version));
@@ -58,7 +58,7 @@ pub(crate) fn raise(fence: &Fence) -> (Restrictions, Option<OwnedFd>) {
     (restrictions, asking)
 }
 
-/// Gives up all capabilities, for good: root is one user among others then.
+/// Drops all capabilities permanently: root is one user among others then.
 fn drop_capabilities() -> io::Result<()> {
     // A process without the right to do these has nothing that it could hand on in that way.
     let each = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
@@ -122,7 +122,7 @@ fn filter_calls(network: bool, may_ask: bool) -> io::Result<Option<OwnedFd>> {
     install_filter(&program(false)?, false)
 }
 
-/// Returns whether a system of this version can ask, and let a call go on.
+/// Returns whether a system of this version can ask, and let a call continue.
 fn can_ask(version: &str) -> bool {
     let mut numbers = version.trim().split(['.', '-', '+']).map_while(|part| part.parse().ok());
     let version: Option<(u32, u32)> = numbers.next().zip(numbers.next());

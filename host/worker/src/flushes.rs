@@ -8,7 +8,7 @@ use proctor_plugin_host::{Model, PluginFault, PluginHostError, RepeatedFault};
 
 use crate::reports::Reports;
 
-/// The flush of the model, on a thread of its own. Clones share it.
+/// The flush of the model, on its own thread. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Flushes {
     model: Arc<Mutex<Option<Model>>>,
@@ -21,7 +21,7 @@ impl Flushes {
         Self { model: Arc::default(), faults: Arc::default(), reports }
     }
 
-    /// The model to be flushed from now on.
+    /// Sets the model to flush from now on.
     pub(crate) fn set_model(&self, model: Option<Model>) {
         *self.model.lock() = model;
     }
@@ -44,7 +44,7 @@ impl Flushes {
         }
     }
 
-    /// Faults of flushes since the last time that this was asked.
+    /// Returns the faults of flushes since the last time that this was asked.
     pub(crate) fn take_faults(&self) -> Vec<RepeatedFault> {
         std::mem::take(&mut *self.faults.lock())
     }

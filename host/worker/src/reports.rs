@@ -1,4 +1,4 @@
-//! Reports that the host is given unasked: log, progress, and what became of samples.
+//! Reports to the host that it has not requested: log, progress, and outcomes of samples.
 
 use std::sync::{
     Arc,
@@ -28,7 +28,7 @@ impl Reports {
         Self(Arc::new(Way { events, samples: Mutex::new(samples), count: AtomicU64::new(0) }))
     }
 
-    /// Sends an event to the host. If the host is gone, this process has been ended.
+    /// Sends an event to the host. If the host is gone, this process is ending, too.
     pub(crate) fn tell(&self, event: &Event) {
         let _ = self.0.events.send(event, &[]);
     }

@@ -13,7 +13,7 @@ use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec};
 /// Samples in memory that the host has filled and sealed.
 pub(crate) struct Samples {
     memory: Memory,
-    /// In the order in which they lie in memory.
+    /// Indices in the order in which the samples lie in memory.
     order: Vec<SampleIndex>,
     /// Places of each input of each sample.
     places: HashMap<u64, Vec<PlacedTensor>>,
@@ -31,19 +31,19 @@ struct Memory {
 }
 
 impl Memory {
-    /// Number of bytes of an input; `None` if no memory has as many.
+    /// Returns the number of bytes of an input; `None` if no memory has as many.
     fn size_bytes(&self, input: usize, tensor: &PlacedTensor) -> Option<usize> {
         let count = tensor.shape.iter().try_fold(1_usize, |count, extent| count.checked_mul(*extent))?;
         Some(self.types.get(input)?.bytes_of(count))
     }
 
-    /// The bytes of an input, if its range has them.
+    /// Returns the bytes of an input, if its range has them.
     fn bytes(&self, input: usize, tensor: &PlacedTensor) -> Option<&[u8]> {
         let end = tensor.offset.checked_add(self.size_bytes(input, tensor)?)?;
         self.ranges.get(tensor.range)?.bytes().get(tensor.offset..end)
     }
 
-    /// Returns where a sample would lie behind another one, if its bytes are there.
+    /// Returns the place of a sample behind another one, if its bytes are there.
     fn behind(&self, last: &[PlacedTensor], sample: &[PlacedTensor]) -> Option<Vec<PlacedTensor>> {
         let behind = |(input, (last, tensor)): (usize, (&PlacedTensor, &PlacedTensor))| {
             let end = last.offset.checked_add(self.size_bytes(input, last)?)?;
@@ -82,7 +82,7 @@ impl Samples {
     }
 }
 
-/// The copies that follow the last of the samples, which are in the order of their places, with their own.
+/// Returns the copies that follow the last of the samples, which are in the order of their places, with their own.
 ///
 /// The host announces each sample once. But if it repeats the first ones behind the last, their bytes are
 /// there, and equal bytes are as good, regardless of their purpose.

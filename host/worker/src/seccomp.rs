@@ -118,7 +118,7 @@ const REFUSED_HERE: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[c_long] = &[];
 
-/// Flags with which a process makes another in a world of its own, or a sibling.
+/// Flags with which a process makes another in its own world, or a sibling.
 const OF_NEW_WORLDS: i32 = libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
@@ -129,8 +129,8 @@ const OF_NEW_WORLDS: i32 = libc::CLONE_NEWNS
     // A child of the host's process that is never waited for.
     | libc::CLONE_PARENT;
 
-/// Requests that set attributes of any open file: `FS_IOC_SETFLAGS`, `FS_IOC_FSSETXATTR` and
-/// `FS_IOC_ENABLE_VERITY`, which makes it read-only for good.
+/// Requests that set attributes of any open file: `FS_IOC_SETFLAGS`, `FS_IOC_FSSETXATTR` and `FS_IOC_ENABLE_VERITY`,
+/// which makes it permanently read-only.
 const FILE_REQUESTS: [i32; 3] = [0x4008_6602, 0x401c_5820, 0x4080_6685];
 
 /// `IOPRIO_WHO_PROCESS` of the system.
@@ -168,7 +168,7 @@ enum Verdict {
     Allow,
     /// The host says whether it may be.
     Ask,
-    /// It fails with this error.
+    /// The call fails with this error.
     Refuse(i32),
     /// The process ends by SIGSYS.
     End,
@@ -192,11 +192,11 @@ struct Condition {
     /// Bits of the argument that count.
     mask: u32,
     value: u32,
-    /// True if it has to have the value, false for any other one.
+    /// True if it must have the value, false if it must differ.
     has: bool,
 }
 
-/// The argument has this value.
+/// Creates a condition that the argument equals `value`.
 fn is(argument: usize, value: i32) -> Condition {
     Condition { argument, mask: u32::MAX, value: value.cast_unsigned(), has: true }
 }
@@ -221,7 +221,7 @@ const REFUSE: Verdict = Verdict::Refuse(libc::EPERM);
 pub(crate) struct Choices {
     /// True if the process may reach the network.
     pub(crate) network: bool,
-    /// True if the host is asked about calls that name a thread or a process. Else they are let through.
+    /// True if the host decides on calls that name a thread or a process. Otherwise they are let through.
     pub(crate) asks: bool,
 }
 
@@ -264,7 +264,7 @@ fn rules(choices: Choices) -> Vec<Rule> {
     rules
 }
 
-/// The program that the system runs on each call; `None` for a kind of processor that it is not made for.
+/// Returns the program that the system runs on each call; `None` for a kind of processor that it is not made for.
 pub(crate) fn program(choices: Choices) -> Option<Vec<sock_filter>> {
     let mut program =
         vec![load(PROCESSOR), jump(libc::BPF_JEQ, ARCHITECTURE?, 1, 0), end(Verdict::End), load(NUMBER)];
@@ -282,7 +282,7 @@ pub(crate) fn program(choices: Choices) -> Option<Vec<sock_filter>> {
     Some(program)
 }
 
-/// A rule, after which the number of the call is loaded as it was before.
+/// Returns a rule, after which the number of the call is loaded as it was before.
 fn compiled(rule: &Rule) -> Option<Vec<sock_filter>> {
     // From its end on, as jumps lead forward.
     let mut body = vec![end(rule.verdict)];

@@ -60,7 +60,7 @@ impl Server {
         }
     }
 
-    /// The side of the plugin host, once the plugin is open.
+    /// Returns the side of the plugin host, once the plugin is open.
     pub(crate) fn host_side(&self) -> Arc<OnceLock<HostSide>> {
         Arc::clone(&self.host_side)
     }
@@ -71,7 +71,7 @@ impl Server {
         Reply { answer, notes: self.notes(), report_count: self.reports.count() }
     }
 
-    /// The reply in place of one that is longer than the host takes.
+    /// Returns the reply in place of one that is longer than the host takes.
     pub(crate) fn too_long(&self, error: &io::Error) -> Reply {
         let answer = Answer::Failed(wrong_state(&format!("what it says is too long for the host: {error}")));
         Reply { answer, notes: Vec::new(), report_count: self.reports.count() }
@@ -270,7 +270,7 @@ impl Server {
     }
 }
 
-/// The model that the host wants of the plugin, which its own plugin host has held against the manifest already.
+/// Returns the model that the host requests of the plugin, already checked against the manifest by its own plugin host.
 fn demand(request: &ModelRequest) -> ModelDemand {
     let request = request.clone();
     ModelDemand {

@@ -15,22 +15,22 @@ use sha2::{Digest as _, Sha256};
 
 const CHECKSUM_BYTES: usize = 32;
 
-/// A folder for what takes long to make.
+/// A folder for results that take long to make.
 #[derive(Debug)]
 pub struct Cache {
     folder: PathBuf,
-    /// Done when it was said that the folder cannot be written.
+    /// Done once the user was warned that the folder cannot be written.
     warned: Once,
 }
 
 impl Cache {
-    /// The cache in a folder, which is made when the first file is stored.
+    /// Returns the cache in a folder, which is made when the first file is stored.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
         Self { folder, warned: Once::new() }
     }
 
-    /// The content that follows from these texts, if it is there and whole.
+    /// Returns the content that follows from these texts, if it exists and is whole.
     #[must_use]
     pub fn load(&self, key: &[&str]) -> Option<Vec<u8>> {
         let path = self.path(key);

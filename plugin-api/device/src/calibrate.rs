@@ -32,7 +32,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// The tuning and the same with other tiles, tried with products as of models.
+    /// Returns the tuning and the same with other tiles, tried with products as of models.
     #[must_use]
     pub fn of(tuning: Tuning) -> Self {
         Self { tiles: tiles(tuning), products: PRODUCTS.to_vec() }
@@ -49,11 +49,11 @@ const ROUNDS_MIN: usize = 3;
 /// Time after which, those given, no further round begins: it limits the search for a slow device's fastest tile.
 const ROUNDS_TIME: Duration = Duration::from_secs(5);
 
-/// The candidate with the fastest tile. A tile that was found before is taken from the cache, where `device` says for
-/// what: its name, and the version of what compiles for it.
+/// Returns the candidate with the fastest tile. A tile that was found before is taken from the cache, where `device`
+/// says for what: its name, and the version of what compiles for it.
 ///
 /// # Errors
-/// Errors of the device, for the first tile; other tiles that it does not take are left out.
+/// Returns the errors of the device, for the first tile; other tiles that it does not take are left out.
 ///
 /// # Panics
 /// If there is no tile.
@@ -77,7 +77,7 @@ pub fn calibrated<D: Driver>(
     Ok(tiles[best])
 }
 
-/// Number of the tile whose products take the least time, each product counting by its ratio.
+/// Returns the number of the tile whose products take the least time, each product counting by its ratio.
 #[expect(clippy::cast_precision_loss, reason = "times are far below 2^52 ns")]
 fn fastest<D: Driver>(driver: &D, candidates: &Candidates) -> Result<usize, DeviceError> {
     let mut trials = Vec::new();
@@ -104,7 +104,7 @@ fn fastest<D: Driver>(driver: &D, candidates: &Candidates) -> Result<usize, Devi
     Ok(best.expect("the first tile is there").0)
 }
 
-/// The tuning, and the same with other tiles.
+/// Returns the tuning, and the same with other tiles.
 fn tiles(tuning: Tuning) -> Vec<Tuning> {
     // Width, vectors, rows and items of a group.
     let others: &[[usize; 4]] = if tuning.width == Tuning::PROCESSOR.width {
@@ -122,14 +122,14 @@ fn tiles(tuning: Tuning) -> Vec<Tuning> {
     [tuning].into_iter().chain(others.iter().map(other)).collect()
 }
 
-/// A product with a tile, ready to be computed again and again.
+/// A product with a tile, ready to be computed repeatedly.
 struct Trial<D: Driver> {
     session: Session<D>,
     /// Kernels and constants of the session.
     _resources: Resources<D>,
     begin: D::Event,
     end: D::Event,
-    /// Of all runs so far.
+    /// Shortest time of all runs so far.
     least_ns: u64,
 }
 
@@ -162,7 +162,7 @@ impl<D: Driver> Trial<D> {
     }
 }
 
-/// A product with a constant second factor.
+/// Returns a product with a constant second factor.
 fn graph([m, n, k]: [usize; 3]) -> Graph {
     let mut graph = Graph::default();
     let mut value = |shape: [usize; 2], constant| {

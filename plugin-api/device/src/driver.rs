@@ -9,7 +9,7 @@ use crate::program::{
 
 /// A device, and one queue of work to it.
 ///
-/// A queue does its work in the order in which it was given, while the host goes on; queues of siblings do theirs at
+/// A queue does its work in the order in which it was given, while the host continues; queues of siblings do theirs at
 /// the same time. Copies and launches are put in the queue and may fail later: then the call that waits reports it.
 pub trait Driver: Sized + Send + Sync + 'static {
     /// Memory of the device. Clones are the same one.
@@ -21,7 +21,7 @@ pub trait Driver: Sized + Send + Sync + 'static {
     type Function: Clone + Send + Sync;
     /// A kernel with its arguments.
     type Launch: Send;
-    /// Launches that are put in a queue at once.
+    /// Launches that enter a queue at once.
     type Sequence: Send;
     /// A place in a queue, and the instant at which the device passed it.
     type Event: Send;
@@ -33,60 +33,60 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// Creates another queue to the same device; both share memory and kernels.
     ///
     /// # Errors
-    /// Errors of the device.
+    /// Returns the errors of the device.
     fn sibling(&self) -> Result<Self, DeviceError>;
 
     /// Allocates `bytes` bytes, at least 1.
     ///
     /// # Errors
-    /// The device's, with how much was asked for.
+    /// Returns the device's error, with how much was asked for.
     fn allocate(&self, bytes: usize) -> Result<Self::Memory, DeviceError>;
 
-    /// The part of `memory` from `offset` on, a multiple of [`ALIGNMENT`](crate::program::ALIGNMENT).
+    /// Returns the part of `memory` from `offset` on, a multiple of [`ALIGNMENT`](crate::program::ALIGNMENT).
     ///
     /// # Errors
-    /// Errors of the device.
+    /// Returns the errors of the device.
     fn part(&self, memory: &Self::Memory, offset: usize, bytes: usize) -> Result<Self::Memory, DeviceError>;
 
     /// Allocates `bytes` bytes, at least 1, on the host.
     ///
     /// # Errors
-    /// The device's, with how much was asked for.
+    /// Returns the device's error, with how much was asked for.
     fn allocate_host(&self, bytes: usize) -> Result<Self::HostMemory, DeviceError>;
 
     /// Compiles a kernel.
     ///
     /// # Errors
-    /// The compiler's, with its log.
+    /// Returns the compiler's error, with its log.
     fn compile(&self, kernel: &Kernel) -> Result<Self::Function, DeviceError>;
 
     /// Returns the function of the device's library that computes a product, if it has one. It is bound to
     /// the memory of A, B and C, and the bias if there is one; items and groups have no meaning for it.
     ///
     /// # Errors
-    /// Errors of the device. A product that the library does not have is not an error.
+    /// Returns the errors of the device. A product that the library does not have is not an error.
     fn product(&self, _product: &MatrixProduct) -> Result<Option<Self::Function>, DeviceError> {
         Ok(None)
     }
 
-    /// Returns the function of the device's library that computes a convolution, if it has one. It is bound
-    /// to the memory of images, filters and results, and then the bias and the residual as far as they are
-    /// there; items and groups have no meaning for it.
+    /// Returns the function of the device's library that computes a convolution, if it has one. It is bound to the
+    /// memory of images, filters and results, and then the bias and the residual as far as they are there; items and
+    /// groups have no meaning for it.
     ///
     /// # Errors
-    /// Errors of the device. A convolution that the library does not have is not an error.
+    /// Returns the errors of the device. A convolution that the library does not have is not an error.
     fn convolution(&self, _convolution: &Convolution) -> Result<Option<Self::Function>, DeviceError> {
         Ok(None)
     }
 
-    /// Binds a kernel to its arguments, so that it can be launched again and again.
+    /// Binds a kernel to its arguments, so that it can be launched repeatedly.
     ///
     /// # Safety
     /// The kernel, launched with these arguments in these groups, reads and writes within the memory that it is given
     /// alone. There are as many arguments as it takes, each of the type that it takes.
     ///
     /// # Errors
-    /// The device's, also that it has no groups as large for this kernel.
+    /// Returns the device's error, also that it has no groups as large for this kernel.
     unsafe fn bind(
         &self,
         function: &Self::Function,
@@ -98,13 +98,13 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// Combines these launches, which this driver has bound, into one for its own queue.
     ///
     /// # Errors
-    /// Errors of the device.
+    /// Returns the errors of the device.
     fn sequence(&self, launches: Vec<Self::Launch>) -> Result<Self::Sequence, DeviceError>;
 
     /// Puts launches in the queue.
     ///
     /// # Errors
-    /// Errors of the device.
+    /// Returns the errors of the device.
     fn launch(&self, sequence: &Self::Sequence) -> Result<(), DeviceError>;
 
     /// Puts a copy to memory, from `offset` on, in the queue.
@@ -113,7 +113,7 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// The bytes stay as they are until an event after it was waited for, or [`finish`](Self::finish) has returned.
     ///
     /// # Errors
-    /// Errors of the device.
+    /// Returns the errors of the device.
     unsafe fn write(&self, to: &Self::Memory, offset: usize, bytes: &[u8]) -> Result<(), DeviceError>;
 
     /// Puts a copy from memory, from `offset` on, in the queue.
@@ -123,37 +123,37 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// [`finish`](Self::finish) has returned.
     ///
     /// # Errors
-    /// Errors of the device.
+    /// Returns the errors of the device.
     unsafe fn read(&self, from: &Self::Memory, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError>;
 
-    /// An event that no queue has passed yet.
+    /// Returns an event that no queue has passed yet.
     ///
     /// # Errors
-    /// Errors of the device.
+    /// Returns the errors of the device.
     fn event(&self) -> Result<Self::Event, DeviceError>;
 
     /// Puts an event in the queue, replacing its previous place.
     ///
     /// # Errors
-    /// Errors of the device.
+    /// Returns the errors of the device.
     fn record(&self, event: &mut Self::Event) -> Result<(), DeviceError>;
 
     /// Waits until the device has passed an event.
     ///
     /// # Errors
-    /// The device's, also of the work before it.
+    /// Returns the device's error, also of the work before it.
     fn wait(&self, event: &Self::Event) -> Result<(), DeviceError>;
 
     /// Returns the time from one event to a later one in ns; the device has passed both.
     ///
     /// # Errors
-    /// Errors of the device.
+    /// Returns the errors of the device.
     fn elapsed_ns(&self, from: &Self::Event, to: &Self::Event) -> Result<u64, DeviceError>;
 
     /// Waits until the queue is empty.
     ///
     /// # Errors
-    /// The device's, also of the work in the queue.
+    /// Returns the device's error, also of the work in the queue.
     fn finish(&self) -> Result<(), DeviceError>;
 }
 
@@ -170,7 +170,7 @@ pub struct DeviceError {
 }
 
 impl DeviceError {
-    /// An error that is not the device's own, in words.
+    /// Creates an error that is not the device's own, in words.
     #[must_use]
     pub fn refused(message: impl Into<String>) -> Self {
         Self { message: message.into(), code: 0, kind: DeviceErrorKind::Failed }
@@ -193,7 +193,7 @@ pub fn check_range(what: &str, offset: usize, bytes: usize, size: usize) -> Resu
 /// Kind of a [`DeviceError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceErrorKind {
-    /// There is not as much memory.
+    /// The device has too little memory.
     OutOfMemory,
     /// The device is gone, or broken by an earlier call.
     Lost,

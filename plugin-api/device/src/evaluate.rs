@@ -48,7 +48,8 @@ pub(crate) fn evaluate(
 /// Computes the outputs of a graph, in its order, from its inputs, in its order.
 ///
 /// # Errors
-/// An input that is not of the graph's type and shape; or the label of a node, and the part of it that does not fit.
+/// Fails for an input that is not of the graph's type and shape; or the label of a node, and the part of it that does
+/// not fit.
 pub fn run(graph: &Graph, inputs: &[Array]) -> Result<Vec<Array>, String> {
     if inputs.len() != graph.inputs().len() {
         return Err(format!("{} inputs for a graph of {}", inputs.len(), graph.inputs().len()));

@@ -8,7 +8,7 @@ use crate::{op::Op, tensor::Tensor};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId(pub(crate) usize);
 
-/// A tensor that goes from one node to others.
+/// A tensor that connects one node with others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
     /// Type of the elements.
@@ -24,7 +24,7 @@ pub struct Value {
 pub(crate) struct Node {
     /// Operator and name in the file, for messages.
     pub label: String,
-    /// The operator.
+    /// Operator of the node.
     pub op: Op,
     /// Operands; `None` for an omitted optional one.
     pub inputs: Vec<Option<ValueId>>,
@@ -46,30 +46,30 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The value of this number.
+    /// Returns the value of this number.
     #[must_use]
     pub fn value(&self, id: ValueId) -> &Value {
         &self.values[id.0]
     }
 
-    /// The nodes, each after those whose results it takes.
+    /// Returns the nodes, each after those whose results it takes.
     pub(crate) fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// The values that a batch brings, in the order of the file.
+    /// Returns the values that a batch brings, in the order of the file.
     #[must_use]
     pub fn inputs(&self) -> &[ValueId] {
         &self.inputs
     }
 
-    /// The values that are wanted, in the order of the file.
+    /// Returns the values that are wanted, in the order of the file.
     #[must_use]
     pub fn outputs(&self) -> &[ValueId] {
         &self.outputs
     }
 
-    /// Number of readers of each value, nodes and outputs, by its number.
+    /// Returns the number of readers of each value, nodes and outputs, by its number.
     pub(crate) fn reader_counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.values.len()];
         let read = self.nodes.iter().flat_map(|node| node.inputs.iter().flatten());

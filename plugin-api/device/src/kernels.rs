@@ -22,7 +22,7 @@ pub enum KernelFile {
     Attention,
     /// Windows of images as columns of matrices.
     Columns,
-    /// Convolution of each channel with a filter of its own.
+    /// Convolution of each channel with its own filter.
     Depthwise,
     /// One element from one of each operand.
     Elementwise,
@@ -39,7 +39,7 @@ pub enum KernelFile {
 }
 
 impl KernelFile {
-    /// The text, without a prelude.
+    /// Returns the text, without a prelude.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {

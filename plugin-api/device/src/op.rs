@@ -54,7 +54,7 @@ pub enum Op {
     Reduce(Reduce),
     /// Index of the greatest value along a dimension.
     ArgMax {
-        /// The dimension.
+        /// Axis of the dimension.
         axis: usize,
         /// True if the dimension stays, with extent 1.
         keep: bool,
@@ -63,22 +63,22 @@ pub enum Op {
     },
     /// Exponentials that add up to 1 along a dimension.
     Softmax {
-        /// The dimension.
+        /// Axis of the dimension.
         axis: usize,
     },
     /// Elements of the first tensor by their indices along a dimension, which the second has; negative from the end.
     Gather {
-        /// The dimension.
+        /// Axis of the dimension.
         axis: usize,
     },
     /// One tensor after the other along a dimension.
     Concat {
-        /// The dimension.
+        /// Axis of the dimension.
         axis: usize,
     },
     /// Parts along a dimension, each an output, as long as their shapes say.
     Split {
-        /// The dimension.
+        /// Axis of the dimension.
         axis: usize,
     },
     /// The elements from `starts` on, each dimension in steps of `steps`, as many as the shape of the output has.
@@ -95,7 +95,7 @@ pub enum Op {
     },
     /// The same elements in another shape: Reshape, Flatten, Squeeze, Unsqueeze, Identity.
     Reshape,
-    /// The tensor again and again, by broadcasting.
+    /// The tensor repeated by broadcasting.
     Expand,
     /// Layer of LSTM or GRU: X, W, R, and perhaps B, sequence lengths, initial h, initial c, P, to Y, Y_h, Y_c.
     Recurrent(Recurrent),
@@ -131,7 +131,7 @@ pub enum Unary {
     Erf,
     /// `x / 2 (1 + erf(x / sqrt(2)))`.
     Gelu,
-    /// The same by `tanh(sqrt(2 / pi) (x + 0.044715 x^3))` in the place of erf.
+    /// The same by `tanh(sqrt(2 / pi) (x + 0.044715 x^3))` instead of erf.
     GeluTanh,
     /// Square root.
     Sqrt,
@@ -189,7 +189,7 @@ impl Binary {
         }
     }
 
-    /// Type of the result, if the first operand is of type `element`.
+    /// Returns the type of the result, if the first operand is of type `element`.
     #[must_use]
     pub fn result(self, element: ElementType) -> ElementType {
         match self {
@@ -265,7 +265,7 @@ pub struct Reduce {
     pub keep: bool,
 }
 
-/// A shape without the dimensions that are reduced, or with extent 1 there.
+/// Returns a shape without the dimensions that are reduced, or with extent 1 there.
 pub(crate) fn reduced(shape: &[usize], axes: &[usize], keep: bool) -> Vec<usize> {
     let extents = shape.iter().enumerate().filter_map(|(at, extent)| match axes.contains(&at) {
         false => Some(*extent),
@@ -333,9 +333,9 @@ impl Cell {
 /// Order in which [`Op::Recurrent`] takes steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// From the first to the last.
+    /// Runs from the first to the last step.
     Forward,
-    /// From the last to the first.
+    /// Runs from the last to the first step.
     Reverse,
     /// Both, as two layers side by side.
     Bidirectional,
@@ -355,7 +355,7 @@ impl Direction {
 /// Returns the minimum and the maximum integer that [`Op::QuantizeLinear`] gives in a type.
 ///
 /// # Errors
-/// The type, in words, if it does not quantise to it.
+/// Returns the type, in words, if it does not quantise to it.
 pub(crate) fn quantized_range(element: ElementType) -> Result<(i64, i64), String> {
     match element {
         ElementType::I8 => Ok((-128, 127)),

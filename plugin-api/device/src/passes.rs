@@ -14,10 +14,10 @@ use proctor_vocabulary::ElementType;
 
 use crate::graph::Graph;
 
-/// Does all of them; with `narrowed`, f16 or bf16, also makes values and weights of f32 ones of that type.
+/// Runs all of them; with `narrowed`, f16 or bf16, also makes values and weights of f32 ones of that type.
 ///
 /// # Errors
-/// The fault in a node, in words, that the reader of the file should have found.
+/// Returns the fault in a node, in words, that the reader of the file should have found.
 pub fn apply(graph: &mut Graph, narrowed: Option<ElementType>) -> Result<(), String> {
     batch_normalization::fold(graph)?;
     powers::multiply(graph);

@@ -11,12 +11,12 @@ use crate::{
     session::{Memories, Resources, put},
 };
 
-/// The median time in ns of each call of a program, in order, with inputs of zeros.
+/// Returns the median time in ns of each call of a program, in order, with inputs of zeros.
 ///
 /// A call is launched `copies` times in a row, `rounds` times after one that warms up; both at least once.
 ///
 /// # Errors
-/// Errors of the device.
+/// Returns the errors of the device.
 pub fn call_times<D: Driver>(
     driver: &D,
     resources: &Resources<D>,
@@ -46,10 +46,10 @@ pub fn call_times<D: Driver>(
     Ok(times_ns.into_iter().map(median).collect())
 }
 
-/// Median times in ns of a copy of `bytes`, at least 1: to the device, and from it.
+/// Returns the median times in ns of a copy of `bytes`, at least 1: to the device, and from it.
 ///
 /// # Errors
-/// Errors of the device.
+/// Returns the errors of the device.
 pub fn copy_times<D: Driver>(driver: &D, bytes: usize, rounds: usize) -> Result<[u64; 2], DeviceError> {
     let memory = driver.allocate(bytes)?;
     let mut host = driver.allocate_host(bytes)?;
@@ -67,7 +67,8 @@ pub fn copy_times<D: Driver>(driver: &D, bytes: usize, rounds: usize) -> Result<
     Ok([median(to_ns), median(from_ns)])
 }
 
-/// The time from an event before work to one after it, in ns. The queue is empty afterwards, also if something failed.
+/// Measures the time from an event before work to one after it, in ns. The queue is empty afterwards, also after a
+/// failure.
 fn timed<D: Driver>(
     driver: &D,
     mut work: impl FnMut() -> Result<(), DeviceError>,

@@ -1,4 +1,4 @@
-//! From a graph to the calls of kernels.
+//! Turns a graph into the calls of kernels.
 //!
 //! [`Program::new`] goes through the nodes of a graph once. Where elements only change their places it changes a
 //! [`View`], and the results of nodes that work element by element it keeps as expressions until they are needed in a
@@ -66,7 +66,7 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// The same with groups of at most `items_max` items.
+    /// Returns the same with groups of at most `items_max` items.
     #[must_use]
     pub fn within(self, items_max: usize) -> Self {
         let items_max = items_max.max(1);
@@ -81,7 +81,7 @@ impl Tuning {
         }
     }
 
-    /// For processors: vectors do the work of items.
+    /// Layout for processors: vectors do the work of items.
     pub const PROCESSOR: Self = Self {
         width: 16,
         vectors: 2,
@@ -155,7 +155,7 @@ impl Program {
     /// Plans a graph.
     ///
     /// # Errors
-    /// The node that no kernel computes, and why, in words.
+    /// Returns the node that no kernel computes, and why, in words.
     pub fn new(graph: &Graph, tuning: Tuning) -> Result<Self, String> {
         Self::with_library(graph, tuning, &mut |_| false)
     }
@@ -172,13 +172,13 @@ impl Program {
         lower::lower(graph, tuning, takes)
     }
 
-    /// The calls, in order.
+    /// Returns the calls, in order.
     #[must_use]
     pub fn calls(&self) -> &[Call] {
         &self.calls
     }
 
-    /// Multiplications and additions of all calls, counted one by one.
+    /// Returns the multiplications and additions of all calls, counted one by one.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.calls.iter().map(|call| call.operations).sum()
@@ -188,14 +188,15 @@ impl Program {
         &self.buffers
     }
 
-    /// Bytes of the buffers that a call reads or writes, each counted once. It may use a part of them alone.
+    /// Returns the bytes of the buffers that a call reads or writes, each counted once. It may use a part of them
+    /// alone.
     #[must_use]
     pub fn bytes_of(&self, call: &Call) -> usize {
         let buffers: BTreeSet<BufferId> = call.buffers().into_iter().collect();
         buffers.into_iter().map(|BufferId(buffer)| self.buffers[buffer].bytes).sum()
     }
 
-    /// The bytes of the constants, to be shared with other programs.
+    /// Returns the bytes of the constants, to be shared with other programs.
     pub(crate) fn constants_mut(&mut self) -> impl Iterator<Item = &mut Arc<Vec<u8>>> {
         self.buffers.iter_mut().filter_map(|buffer| match &mut buffer.contents {
             Contents::Constant(bytes) => Some(bytes),
@@ -203,18 +204,18 @@ impl Program {
         })
     }
 
-    /// The buffers that a batch fills, in the order of the graph's inputs.
+    /// Returns the buffers that a batch fills, in the order of the graph's inputs.
     pub(crate) fn inputs(&self) -> &[BufferId] {
         &self.inputs
     }
 
-    /// The results, each row by row in a buffer of scratch of its own, in the order of the graph's outputs.
+    /// Returns the results, each row by row in a buffer of scratch of its own, in the order of the graph's outputs.
     #[must_use]
     pub fn outputs(&self) -> &[View] {
         &self.outputs
     }
 
-    /// Offsets of the buffers of inputs and scratch in one memory; constants are not in it.
+    /// Returns the offsets of the buffers of inputs and scratch in one memory; constants are not in it.
     pub(crate) fn layout(&self) -> Layout {
         // Before the first call that uses it.
         let no_call = Range { start: usize::MAX, end: 0 };

@@ -1,4 +1,4 @@
-//! From an ONNX file to a [`Graph`](crate::graph::Graph).
+//! Turns an ONNX file into a [`Graph`](crate::graph::Graph).
 //!
 //! A [`Source`] is a file that was read once: each of its nodes has become a rule, which knows the attributes and makes
 //! operators of `op` as soon as the shapes are known. For each batch size the rules are applied in the order of

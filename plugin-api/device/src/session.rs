@@ -20,11 +20,11 @@ use crate::{
 /// Compiled kernels and constants on a device, for all programs of a model.
 pub struct Resources<D: Driver> {
     functions: HashMap<Kernel, D::Function>,
-    /// Products that the device's library was asked for, with its functions for the supported ones.
+    /// Products requested of the device's library, with its functions for the supported ones.
     products: HashMap<MatrixProduct, Option<D::Function>>,
     /// The same for convolutions. An error is reported when a program that has one is prepared.
     convolutions: HashMap<Convolution, Result<Option<D::Function>, DeviceError>>,
-    /// By a hash of their bytes: programs for several batch sizes have the same weights.
+    /// Constants by a hash of their bytes: programs for several batch sizes have the same weights.
     constants: HashMap<u64, Vec<Constant<D>>>,
 }
 
@@ -35,12 +35,12 @@ pub enum ComputedBy {
     Kernel(&'static str),
     /// The device's library of products.
     ProductLibrary,
-    /// Its library of convolutions.
+    /// Library of convolutions of the driver.
     ConvolutionLibrary,
 }
 
 impl ComputedBy {
-    /// Its name, for people.
+    /// Returns the name, for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -81,11 +81,11 @@ impl<D: Driver> Resources<D> {
         })
     }
 
-    /// Brings a program's resources onto the device, if they are not there. Existing constants are shared, on
-    /// the host, too.
+    /// Brings a program's resources onto the device, if they are missing. Existing constants are shared, on the host,
+    /// too.
     ///
     /// # Errors
-    /// Errors of the device.
+    /// Returns the errors of the device.
     pub fn prepare(&mut self, driver: &D, program: &mut Program) -> Result<(), DeviceError> {
         for call in program.calls() {
             let of_kernel = match &call.work {
@@ -133,7 +133,8 @@ impl<D: Driver> Resources<D> {
         }
     }
 
-    /// The function of the library that computes a product in place of the kernel, with the buffers that it takes.
+    /// Returns the function of the library that computes a product in place of the kernel, with the buffers that it
+    /// takes.
     fn product<'a>(&'a self, call: &'a KernelCall) -> Option<(&'a D::Function, &'a [BufferId])> {
         let ProductCall { product, buffers } = call.product.as_ref()?;
         Some((self.products.get(product)?.as_ref()?, buffers))
@@ -161,7 +162,7 @@ impl<D: Driver> Memories<D> {
     /// Allocates the memory of a program for which the resources are prepared.
     ///
     /// # Errors
-    /// Errors of the device.
+    /// Returns the errors of the device.
     pub(crate) fn new(driver: &D, resources: &Resources<D>, program: &Program) -> Result<Self, DeviceError> {
         let layout = program.layout();
         let memory = driver.allocate(layout.bytes.max(1))?;
@@ -177,7 +178,7 @@ impl<D: Driver> Memories<D> {
         Ok(Self { places, _whole: memory })
     }
 
-    /// The place of a buffer of the program.
+    /// Returns the place of a buffer of the program.
     pub(crate) fn place(&self, BufferId(buffer): BufferId) -> &D::Memory {
         &self.places[buffer]
     }
@@ -185,7 +186,7 @@ impl<D: Driver> Memories<D> {
     /// Binds a call of the program.
     ///
     /// # Errors
-    /// Errors of the device.
+    /// Returns the errors of the device.
     pub(crate) fn bind(
         &self,
         driver: &D,
@@ -227,7 +228,7 @@ fn not_prepared(lacks: &str) -> DeviceError {
 
 /// A program that can run: its launches, bound to memory of its own.
 pub struct Session<D: Driver> {
-    /// First, so that it is given back before the memory that it uses.
+    /// Declared first, so that it is released before the memory that it uses.
     sequence: D::Sequence,
     inputs: Vec<D::Memory>,
     outputs: Vec<D::Memory>,
@@ -238,7 +239,7 @@ impl<D: Driver> Session<D> {
     /// Binds a program for which the resources are prepared.
     ///
     /// # Errors
-    /// Errors of the device.
+    /// Returns the errors of the device.
     pub fn new(driver: &D, resources: &Resources<D>, program: &Program) -> Result<Self, DeviceError> {
         let memories = Memories::new(driver, resources, program)?;
         let launches = program.calls().iter().map(|call| memories.bind(driver, resources, call));
@@ -251,13 +252,13 @@ impl<D: Driver> Session<D> {
         })
     }
 
-    /// Memory of the input of this number.
+    /// Returns the memory of the input of this number.
     #[must_use]
     pub fn input(&self, number: usize) -> &D::Memory {
         &self.inputs[number]
     }
 
-    /// Memory of the output of this number.
+    /// Returns the memory of the output of this number.
     #[must_use]
     pub fn output(&self, number: usize) -> &D::Memory {
         &self.outputs[number]
@@ -266,7 +267,7 @@ impl<D: Driver> Session<D> {
     /// Puts the whole program in the driver's queue.
     ///
     /// # Errors
-    /// Errors of the device.
+    /// Returns the errors of the device.
     pub fn launch(&self, driver: &D) -> Result<(), DeviceError> {
         driver.launch(&self.sequence)
     }
@@ -275,7 +276,7 @@ impl<D: Driver> Session<D> {
 /// Copies bytes to the beginning of memory, and waits for that.
 ///
 /// # Errors
-/// Errors of the device.
+/// Returns the errors of the device.
 pub fn put<D: Driver>(driver: &D, to: &D::Memory, bytes: &[u8]) -> Result<(), DeviceError> {
     // SAFETY: the bytes are borrowed until the queue is empty.
     let written = unsafe { driver.write(to, 0, bytes) };
@@ -285,7 +286,7 @@ pub fn put<D: Driver>(driver: &D, to: &D::Memory, bytes: &[u8]) -> Result<(), De
 /// Copies bytes from the beginning of memory, after everything in the queue, and waits for that.
 ///
 /// # Errors
-/// Errors of the device.
+/// Returns the errors of the device.
 pub fn get<D: Driver>(driver: &D, from: &D::Memory, bytes: &mut [u8]) -> Result<(), DeviceError> {
     // SAFETY: the bytes are borrowed until the queue is empty.
     let read = unsafe { driver.read(from, 0, bytes) };

@@ -32,14 +32,14 @@ pub struct Array {
 pub enum Values {
     /// Elements of floating-point types.
     Real(Vec<f64>),
-    /// Of integers and truth values.
+    /// Integers and truth values.
     Integer(Vec<i64>),
 }
 
 /// Returns whether elements of this type, which an [`Array`] can hold, are floating-point numbers.
 ///
 /// # Errors
-/// The type, in words, if it cannot hold them: 4-bit and 8-bit floating-point numbers, and u64.
+/// Returns the type, in words, if it cannot hold them: 4-bit and 8-bit floating-point numbers, and u64.
 pub(crate) fn is_real(element: ElementType) -> Result<bool, String> {
     use ElementType::{Bf16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32};
     match element {
@@ -49,7 +49,7 @@ pub(crate) fn is_real(element: ElementType) -> Result<bool, String> {
     }
 }
 
-/// Number of elements of a shape; `None` if it does not fit into memory.
+/// Returns the number of elements of a shape; `None` if it does not fit into memory.
 pub(crate) fn element_count(shape: &[usize]) -> Option<usize> {
     let count = shape.iter().try_fold(1_usize, |count, extent| count.checked_mul(*extent))?;
     // 8 bytes for each while it is computed with.
@@ -63,7 +63,7 @@ pub(crate) fn is_countable(shape: &[usize]) -> bool {
     element_count(&filled).is_some()
 }
 
-/// Distance in elements of two neighbours along each dimension.
+/// Returns the distance in elements of two neighbours along each dimension.
 pub(crate) fn strides(shape: &[usize]) -> Vec<isize> {
     let mut strides = vec![1; shape.len()];
     for at in (1..shape.len()).rev() {
@@ -72,7 +72,7 @@ pub(crate) fn strides(shape: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// Order of the dimensions that transposes each matrix of a stack, which has two dimensions at least.
+/// Returns the order of the dimensions that transposes each matrix of a stack, which has two dimensions at least.
 pub(crate) fn transposed_order(rank: usize) -> Vec<usize> {
     (0..rank - 2).chain([rank - 1, rank - 2]).collect()
 }
@@ -80,7 +80,7 @@ pub(crate) fn transposed_order(rank: usize) -> Vec<usize> {
 /// Returns the shape to which both shapes are broadcast, by the rules of ONNX and NumPy.
 ///
 /// # Errors
-/// Both shapes, in words, if they cannot be broadcast.
+/// Returns both shapes, in words, if they cannot be broadcast.
 pub(crate) fn broadcast(one: &[usize], other: &[usize]) -> Result<Vec<usize>, String> {
     let rank = one.len().max(other.len());
     let extent = |shape: &[usize], at: usize| (at + shape.len()).checked_sub(rank).map_or(1, |at| shape[at]);
@@ -94,10 +94,10 @@ pub(crate) fn broadcast(one: &[usize], other: &[usize]) -> Result<Vec<usize>, St
 }
 
 impl Tensor {
-    /// The elements as numbers.
+    /// Returns the elements as numbers.
     ///
     /// # Errors
-    /// The type, in words, if an [`Array`] cannot hold its elements.
+    /// Returns the type, in words, if an [`Array`] cannot hold its elements.
     pub fn array(&self) -> Result<Array, String> {
         let values = if is_real(self.element)? {
             Values::Real(reals(self.element, &self.bytes))
@@ -107,7 +107,8 @@ impl Tensor {
         Ok(Array { element: self.element, shape: self.shape.clone(), values })
     }
 
-    /// The elements as integers, of a tensor of integers with one dimension or none: a shape, axes, or the like.
+    /// Returns the elements as integers, of a tensor of integers with one dimension or none: a shape, axes, or the
+    /// like.
     #[must_use]
     pub fn integers(&self) -> Option<Vec<i64>> {
         (self.shape.len() <= 1 && is_real(self.element) == Ok(false))
@@ -116,7 +117,7 @@ impl Tensor {
 }
 
 impl Array {
-    /// An array of floating-point numbers.
+    /// Creates an array of floating-point numbers.
     ///
     /// # Panics
     /// If the shape has another number of elements.
@@ -126,7 +127,7 @@ impl Array {
         Self { element, shape: shape.to_vec(), values: Values::Real(values) }
     }
 
-    /// An array of integers.
+    /// Creates an array of integers.
     ///
     /// # Panics
     /// If the shape has another number of elements.
@@ -136,7 +137,7 @@ impl Array {
         Self { element, shape: shape.to_vec(), values: Values::Integer(values) }
     }
 
-    /// The array as it lies on a device, rounded to its type, ties to even; integers wrap.
+    /// Returns the array as it lies on a device, rounded to its type, ties to even; integers wrap.
     #[must_use]
     pub fn tensor(&self) -> Tensor {
         let bytes = match &self.values {
@@ -151,10 +152,10 @@ impl Array {
         Tensor { element: self.element, shape: self.shape.clone(), bytes: Arc::new(bytes) }
     }
 
-    /// The elements, of an array of floating-point numbers.
+    /// Returns the elements, of an array of floating-point numbers.
     ///
     /// # Errors
-    /// The type, in words, if it is another.
+    /// Returns the type, in words, if it is another.
     pub fn reals(&self) -> Result<&[f64], String> {
         match &self.values {
             Values::Real(values) => Ok(values),
@@ -164,10 +165,10 @@ impl Array {
         }
     }
 
-    /// The elements, of an array of integers.
+    /// Returns the elements, of an array of integers.
     ///
     /// # Errors
-    /// The type, in words, if it is another.
+    /// Returns the type, in words, if it is another.
     pub fn integers(&self) -> Result<&[i64], String> {
         match &self.values {
             Values::Integer(values) => Ok(values),

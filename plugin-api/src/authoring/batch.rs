@@ -23,14 +23,14 @@ use crate::{abi, versioned::Elements};
 pub struct Batch<'a> {
     samples: Elements<'a, abi::ProctorBatchSample>,
     sizes: Sizes,
-    /// Batch in which it reports its stages. Its fields of ABI 1.0 are there.
+    /// Batch in which it reports its stages. Its fields of ABI 1.0 exist.
     raw: *mut abi::ProctorBatch,
 }
 
 /// One sample of a batch.
 #[derive(Debug)]
 pub struct BatchSample<'a> {
-    /// Its fields of ABI 1.0 are there.
+    /// Batch of the host. Its fields of ABI 1.0 exist.
     raw: *mut abi::ProctorBatchSample,
     sizes: Sizes,
     batch: PhantomData<&'a mut ()>,
@@ -70,13 +70,13 @@ impl<'a> Batch<'a> {
         Ok(Self { samples, sizes, raw })
     }
 
-    /// Number of samples; at least 1.
+    /// Returns the number of samples; at least 1.
     #[must_use]
     pub fn sample_count(&self) -> usize {
         self.samples.len()
     }
 
-    /// The sample at a position of the batch.
+    /// Returns the sample at a position of the batch.
     ///
     /// # Panics
     /// If `position` is not below [`sample_count`](Batch::sample_count).
@@ -94,7 +94,7 @@ impl<'a> Batch<'a> {
         BatchSample { raw: self.samples.pointer(position), sizes: self.sizes, batch: PhantomData }
     }
 
-    /// The bytes of input tensor `input` of the sample at `position`.
+    /// Returns the bytes of input tensor `input` of the sample at `position`.
     ///
     /// # Panics
     /// If there is no such sample or input.
@@ -103,7 +103,7 @@ impl<'a> Batch<'a> {
         self.at(position).bytes(input)
     }
 
-    /// The same as `f32` values.
+    /// Returns the same as `f32` values.
     ///
     /// # Panics
     /// If there is no such sample or input, or it is not made of `f32` values.
@@ -118,7 +118,7 @@ impl<'a> Batch<'a> {
         unsafe { (*self.raw).stage_count > 0 }
     }
 
-    /// Sets the stages of the work on the batch: in order, none beginning before the one before it ended.
+    /// Sets the stages of the work on the batch: in order, none beginning before the previous one ended.
     ///
     /// # Panics
     /// If there are more than `PROCTOR_STAGE_COUNT_MAX`.
@@ -140,21 +140,21 @@ impl<'a> Batch<'a> {
 }
 
 impl<'a> BatchSample<'a> {
-    /// Identity of the issued sample, for [`Host::first_token`](crate::Host::first_token).
+    /// Returns the identity of the issued sample, for [`Host::first_token`](crate::Host::first_token).
     #[must_use]
     pub fn id(&self) -> ResponseId {
         // SAFETY: a field of ABI 1.0 of a sample that the host keeps for the call.
         ResponseId(unsafe { (*self.raw).id })
     }
 
-    /// Position in the query sample library.
+    /// Returns the position in the query sample library.
     #[must_use]
     pub fn index(&self) -> SampleIndex {
         // SAFETY: a field of ABI 1.0 of a sample that the host keeps for the call.
         SampleIndex(unsafe { (*self.raw).index })
     }
 
-    /// The bytes of an input tensor.
+    /// Returns the bytes of an input tensor.
     ///
     /// # Panics
     /// If there is no such input.
@@ -163,7 +163,7 @@ impl<'a> BatchSample<'a> {
         self.bytes(input)
     }
 
-    /// The same as `f32` values.
+    /// Returns the same as `f32` values.
     ///
     /// # Panics
     /// If there is no such input, or it is not made of `f32` values.
@@ -184,7 +184,7 @@ impl<'a> BatchSample<'a> {
         unsafe { slice_of(tensor.shape, tensor.rank as usize) }.unwrap_or_default()
     }
 
-    /// Number of output tensors.
+    /// Returns the number of output tensors.
     #[must_use]
     pub fn output_count(&self) -> usize {
         // SAFETY: a field of ABI 1.0 of a sample that the host keeps for the call.
@@ -206,7 +206,7 @@ impl<'a> BatchSample<'a> {
         }
     }
 
-    /// The same as `f32` values.
+    /// Returns the same as `f32` values.
     ///
     /// # Panics
     /// If there is no such output, or its room is not made of `f32` values.
@@ -267,7 +267,7 @@ impl<'a> BatchSample<'a> {
         unsafe { (*self.raw).token_count = token_count };
     }
 
-    /// An output that is not lent, with its room. It has its fields of ABI 1.0, and may lack later ones.
+    /// Returns an output that is not lent, with its room. It has its fields of ABI 1.0, and may lack later ones.
     fn own_output(&mut self, output: usize) -> *mut abi::ProctorOutput {
         // SAFETY: fields of ABI 1.0 of a sample that this plugin alone uses during the call.
         let (first, count) = unsafe { ((*self.raw).outputs, (*self.raw).output_count) };

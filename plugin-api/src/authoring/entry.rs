@@ -10,14 +10,14 @@ use crate::abi;
 /// A plugin that is linked into this program instead of loaded from a library.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkedPlugin {
-    /// Its entry point, used like the one of a library.
+    /// Entry point, used like the one of a library.
     pub entry: abi::ProctorPluginEntry,
     /// The name in its manifest.
     pub name: fn() -> String,
 }
 
 impl LinkedPlugin {
-    /// A plugin of this program that is on no list: for one that stands in for another.
+    /// Creates a plugin of this program that is on no list: for one that represents another.
     #[must_use]
     pub fn of<P: Plugin>() -> Self {
         Self { entry: entry_of::<P>, name: || P::manifest().name }
@@ -26,7 +26,7 @@ impl LinkedPlugin {
 
 inventory::collect!(LinkedPlugin);
 
-/// The entry point of a plugin that is on no list.
+/// Returns the entry point of a plugin that is on no list.
 ///
 /// # Safety
 /// The caller keeps to the contract of `ProctorPluginEntry`.
@@ -38,12 +38,12 @@ unsafe extern "C" fn entry_of<P: Plugin>(
     unsafe { entry::<P>(speaks, refusal) }
 }
 
-/// The plugins that are linked into this program.
+/// Returns the plugins that are linked into this program.
 pub fn linked_plugins() -> impl Iterator<Item = &'static LinkedPlugin> {
     inventory::iter::<LinkedPlugin>.into_iter()
 }
 
-/// The body of `proctor_plugin_entry` for a plugin in Rust: the table, or null and the reason.
+/// Returns the body of `proctor_plugin_entry` for a plugin in Rust: the table, or null and the reason.
 ///
 /// # Safety
 /// `speaks` is null or points to the versions that a host speaks; `refusal` is null or points to room for a message.

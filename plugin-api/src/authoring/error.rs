@@ -8,7 +8,7 @@ use crate::abi;
 pub struct PluginError {
     /// One of the `PROCTOR_STATUS` constants, not OK.
     pub status: abi::ProctorStatus,
-    /// The cause, naming file, tensor or device, and what to do.
+    /// The cause, naming file, tensor or device, and the remedy.
     pub message: String,
     /// Vendor-specific code, such as the driver's; 0 for none.
     pub vendor_code: i64,
@@ -25,7 +25,7 @@ impl PluginError {
         Self { vendor_code, ..self }
     }
 
-    /// A failure that has no status of its own.
+    /// Creates a failure that has no status of its own.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(abi::PROCTOR_STATUS_FAILED, message)
     }
@@ -35,22 +35,22 @@ impl PluginError {
         if self.status == abi::PROCTOR_STATUS_OK { abi::PROCTOR_STATUS_FAILED } else { self.status }
     }
 
-    /// The plugin cannot do this; the message says why.
+    /// Reports that the plugin cannot do this; the message says why.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(abi::PROCTOR_STATUS_UNSUPPORTED, message)
     }
 
-    /// The host passed something that makes no sense.
+    /// Reports that the host passed a value that makes no sense.
     pub fn invalid_argument(message: impl Into<String>) -> Self {
         Self::new(abi::PROCTOR_STATUS_INVALID_ARGUMENT, message)
     }
 
-    /// The call does not fit the state of the object.
+    /// Reports that the call does not fit the state of the object.
     pub fn wrong_state(message: impl Into<String>) -> Self {
         Self::new(abi::PROCTOR_STATUS_WRONG_STATE, message)
     }
 
-    /// A bounded queue is full; a query may be issued again.
+    /// Reports that a bounded queue is full; a query may be issued again.
     pub fn busy(message: impl Into<String>) -> Self {
         Self::new(abi::PROCTOR_STATUS_BUSY, message)
     }
@@ -60,7 +60,7 @@ impl PluginError {
         Self::new(abi::PROCTOR_STATUS_OUT_OF_MEMORY, message)
     }
 
-    /// The device is absent or stopped answering.
+    /// Reports that the device is absent or no longer answers.
     pub fn device_lost(message: impl Into<String>) -> Self {
         Self::new(abi::PROCTOR_STATUS_DEVICE_LOST, message)
     }

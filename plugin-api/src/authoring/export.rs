@@ -10,7 +10,7 @@
 macro_rules! export_plugin {
     ($plugin:ty) => {
         const _: () = {
-            /// Entry point of this plugin.
+            /// Returns the entry point of this plugin.
             ///
             /// # Safety
             /// The caller keeps to the contract of `ProctorPluginEntry`.

@@ -66,7 +66,7 @@ impl Subscriber for Forward {
     }
 }
 
-/// The `PROCTOR_LOG` level of the table for a level of `tracing`.
+/// Returns the `PROCTOR_LOG` level of the table for a level of `tracing`.
 #[must_use]
 pub fn log_code(level: Level) -> u32 {
     match level {

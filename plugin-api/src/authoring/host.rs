@@ -35,7 +35,7 @@ pub struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// The answer to the sample that was issued with this id: the output tensors one after the other.
+    /// Returns the answer to the sample that was issued with this id: the output tensors one after another.
     #[must_use]
     pub fn new(id: ResponseId, data: &'a [u8]) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl<'a> Response<'a> {
         }
     }
 
-    /// The failure of a sample, and its reason.
+    /// Returns the failure of a sample, and its reason.
     #[must_use]
     pub fn failed(id: ResponseId, error: &'a PluginError) -> Self {
         let mut failed = Self::new(id, &[]).with_status(SampleStatus(error.failure_status()));
@@ -60,14 +60,14 @@ impl<'a> Response<'a> {
         failed
     }
 
-    /// The same with another status.
+    /// Returns the same with another status.
     #[must_use]
     pub fn with_status(mut self, status: SampleStatus) -> Self {
         self.raw.status = status.0;
         self
     }
 
-    /// The same with a number of output tokens.
+    /// Returns the same with a number of output tokens.
     #[must_use]
     pub fn with_token_count(mut self, token_count: u32) -> Self {
         self.raw.token_count = token_count;
@@ -95,7 +95,8 @@ pub struct TokenReport {
 }
 
 impl TokenReport {
-    /// Tokens of the sample that was issued with this id: how many have come since the report before, at least 1.
+    /// Returns the tokens of the sample that was issued with this id: how many have come since the report before, at
+    /// least 1.
     #[must_use]
     pub fn new(id: ResponseId, token_count: u32) -> Self {
         Self { raw: abi::ProctorTokenReport { id: id.0, token_count, reserved: 0 } }
@@ -111,7 +112,7 @@ impl Host {
         LATEST.store(ptr::from_ref(self.table).cast_mut(), Ordering::Release);
     }
 
-    /// The services that were kept last.
+    /// Returns the services that were kept last.
     pub(super) fn latest() -> Option<Self> {
         // SAFETY: null, or a table that lives to the end of the process and is only read; what it holds was written
         // before it was stored, with which this load synchronises.
@@ -119,7 +120,7 @@ impl Host {
         table.map(|table| Self { table })
     }
 
-    /// The services behind a table of the host.
+    /// Returns the services behind a table of the host.
     ///
     /// # Safety
     /// `table` is null or points to a table that a host made and that stays valid to the end of the process.
@@ -130,7 +131,7 @@ impl Host {
         Ok(Self { table: Box::leak(Box::new(Table(table))) })
     }
 
-    /// A host that offers nothing: logs vanish, the clock stands at 0. For unit tests of a plugin.
+    /// Creates a host that offers nothing: logs vanish, the clock stays at 0. For unit tests of a plugin.
     #[must_use]
     pub fn detached() -> Self {
         static NOTHING: Table = Table(abi::ProctorHost {
@@ -168,7 +169,7 @@ impl Host {
         self.table.0.log_level.map_or(0, |level| unsafe { level(self.table.0.context) })
     }
 
-    /// The host's monotonic clock in ns, the one that latencies are measured with.
+    /// Returns the host's monotonic clock in ns, the one that latencies are measured with.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         // SAFETY: the function and its context come from one table.
@@ -181,8 +182,8 @@ impl Host {
         self.complete_in_stages(responses, &[]);
     }
 
-    /// Does the same as [`complete`](Self::complete), with the stages of the work on all of these samples: in
-    /// order, none beginning before the one before it ended.
+    /// Does the same as [`complete`](Self::complete), with the stages of the work on all of these samples: in order,
+    /// none beginning before the previous one ended.
     #[inline]
     pub fn complete_in_stages(&self, responses: &[Response<'_>], stages: &[Stage]) {
         self.respond(self.table.0.complete, responses, stages);
@@ -264,7 +265,7 @@ impl Host {
         self.table.0.is_cancelled.is_some_and(|cancelled| unsafe { cancelled(self.table.0.context) } != 0)
     }
 
-    /// A folder for compiled kernels and tuning results that outlives the run, if there is one.
+    /// Returns a folder for compiled kernels and tuning results that outlives the run, if there is one.
     #[must_use]
     pub fn cache_folder(&self) -> Option<PathBuf> {
         // SAFETY: the function and its context come from one table.
@@ -273,7 +274,7 @@ impl Host {
         unsafe { str_of(folder) }.ok().filter(|path| !path.is_empty()).map(PathBuf::from)
     }
 
-    /// An optional feature of the host by its id.
+    /// Returns an optional feature of the host by its id.
     #[must_use]
     pub fn extension(&self, id: &str) -> Option<*const c_void> {
         let extension = self.table.0.extension?;
@@ -293,7 +294,7 @@ impl Host {
         }
     }
 
-    /// The host's side of an extension of the ABI.
+    /// Returns the host's side of an extension of the ABI.
     ///
     /// # Safety
     /// `T` is the structure that the id names.

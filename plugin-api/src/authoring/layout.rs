@@ -10,8 +10,8 @@ use abi_stable::{
 
 use crate::abi;
 
-/// The abi_stable root module of a Rust plugin. It hands out the entry point that the C symbol is, too, and adds the
-/// layout of every type of the table, which a host compares with its own.
+/// The abi_stable root module of a Rust plugin. It exports the same entry point as the C symbol, and adds the layout of
+/// every type of the table, which a host compares with its own.
 #[repr(C)]
 #[derive(StableAbi)]
 #[sabi(kind(Prefix(prefix_ref = RootModuleRef)))]
@@ -31,7 +31,7 @@ impl RootModule for RootModuleRef {
     const VERSION_STRINGS: VersionStrings = package_version_strings!();
 }
 
-/// The header that [`export_plugin!`](crate::export_plugin) exports under abi_stable's name.
+/// Returns the header that [`export_plugin!`](crate::export_plugin) exports under abi_stable's name.
 #[doc(hidden)]
 #[must_use]
 pub const fn header(constructor: extern "C" fn() -> RootModuleResult) -> LibHeader {

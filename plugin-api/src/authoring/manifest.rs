@@ -1,4 +1,4 @@
-//! From the manifest in Rust to the one of the ABI, made once for each plugin and kept for ever.
+//! Turns the manifest in Rust into the one of the ABI, made once for each plugin and kept for ever.
 
 use std::{any::TypeId, collections::HashMap, ptr, sync::Mutex};
 
@@ -20,7 +20,7 @@ unsafe impl Send for Described {}
 // SAFETY: as above.
 unsafe impl Sync for Described {}
 
-/// The description of `P`. Valid to the end of the process.
+/// Returns the description of `P`. Valid to the end of the process.
 pub(super) fn described<P: Plugin>() -> &'static Described {
     // A static inside a generic function would be one for all plugins.
     static DESCRIBED: Mutex<Option<HashMap<TypeId, &'static Described>>> = Mutex::new(None);

@@ -15,7 +15,7 @@ pub enum MemoryKind {
 }
 
 impl MemoryKind {
-    /// The code of the ABI.
+    /// Returns the code of the ABI.
     #[must_use]
     pub fn code(self) -> u32 {
         match self {
@@ -25,7 +25,7 @@ impl MemoryKind {
         }
     }
 
-    /// The kind with this code, if there is one.
+    /// Returns the kind with this code, if there is one.
     #[must_use]
     pub fn from_code(code: u32) -> Option<Self> {
         [Self::Host, Self::Pinned, Self::Device].into_iter().find(|kind| kind.code() == code)

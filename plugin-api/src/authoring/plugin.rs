@@ -23,14 +23,14 @@ pub trait Plugin: Sized + Send + Sync + 'static {
     /// Opens the device or library below. `options` were checked against the manifest. [main thread]
     ///
     /// # Errors
-    /// A message for the user: what is missing and how to get it.
+    /// Returns a message for the user: what is missing and how to get it.
     fn open(host: Host, options: &Options) -> Result<Self, PluginError>;
 
     /// Returns whether instances at different devices may be created at the same time, on a thread for each device.
     const CREATES_IN_PARALLEL: bool = false;
 
-    /// The devices that a host may spread instances over, in an order that stays; none if there is nothing to choose:
-    /// the extension `proctor.devices/1`. [main thread]
+    /// Returns the devices that a host may spread instances over, in an order that stays; none if there is nothing to
+    /// choose: the extension `proctor.devices/1`. [main thread]
     ///
     /// # Errors
     /// If they cannot be listed.
@@ -38,7 +38,7 @@ pub trait Plugin: Sized + Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Chooses the form of the input with this position in the request, which has the inputs as the benchmark has them:
+    /// Chooses the form of the input with this position in the request, which has the inputs in the benchmark's form:
     /// the draft `proctor.input_form/0`. The request for the model then has them in the forms chosen, unless the host
     /// does not know this extension. [main thread]
     ///
@@ -66,9 +66,9 @@ pub trait Model: Send + Sync + 'static {
     /// If something that it needs is not to be had, such as memory.
     fn create_instance(&self, placement: &Placement) -> Result<Self::Instance, PluginError>;
 
-    /// Energy that the devices have used so far, in joules since any instant, never decreasing; `None` if there is no
-    /// such counter: the extension `proctor.energy/1`. Read right after the start and right before the stop.
-    /// [main thread]
+    /// Returns the energy that the devices have used so far, in joules since any instant, never decreasing; `None` if
+    /// there is no such counter: the extension `proctor.energy/1`. Read right after the start and right before the
+    /// stop. [main thread]
     ///
     /// # Errors
     /// If it cannot be read.
@@ -76,8 +76,8 @@ pub trait Model: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Memory of the plugin's own for samples; `None` leaves it to the host. Asked before samples are loaded.
-    /// [main thread]
+    /// Returns the memory of the plugin's own for samples; `None` leaves it to the host. Asked before samples are
+    /// loaded. [main thread]
     fn memory(&self) -> Option<&dyn PluginMemory> {
         None
     }
@@ -94,8 +94,8 @@ pub trait Model: Send + Sync + 'static {
     /// Ends the use of all prepared samples. [main thread]
     fn release_samples(&self) {}
 
-    /// Computes the answers to a query of prepared samples, whose ids mean nothing, and throws them away: completes
-    /// none of them. Only called if the manifest says [`with_issue`](Manifest::with_issue). [main thread]
+    /// Computes the answers to a query of prepared samples, whose ids mean nothing, and discards them: completes none
+    /// of them. Only called if the manifest says [`with_issue`](Manifest::with_issue). [main thread]
     ///
     /// # Errors
     /// If the model cannot run.
@@ -103,7 +103,7 @@ pub trait Model: Send + Sync + 'static {
         Ok(())
     }
 
-    /// The timed part begins. [main thread]
+    /// Begins the timed part. [main thread]
     ///
     /// # Errors
     /// If it cannot start.
@@ -122,8 +122,8 @@ pub trait Model: Send + Sync + 'static {
         Err(PluginError::unsupported("this plugin takes no whole queries"))
     }
 
-    /// No more queries will come in this phase: complete what waits. May return before or after that is done.
-    /// [a thread of its own]
+    /// Announces that no further query comes in this phase: complete the waiting ones. May return before or after that
+    /// is done. [its own thread]
     fn flush(&self) {}
 
     /// Describes in words how this model will run: the choice, the alternatives, and the reason. `None` if
@@ -132,7 +132,7 @@ pub trait Model: Send + Sync + 'static {
         None
     }
 
-    /// The timed part is over. [main thread]
+    /// Ends the timed part. [main thread]
     ///
     /// # Errors
     /// If the timed part could not be ended cleanly.
@@ -150,7 +150,7 @@ pub trait Instance: Send + 'static {
     /// Fails every sample of the batch.
     fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError>;
 
-    /// Runs a batch whose outputs are thrown away, before the start. [main thread]
+    /// Runs a batch whose outputs are discarded, before the start. [main thread]
     ///
     /// # Errors
     /// If the instance cannot run.
@@ -158,7 +158,7 @@ pub trait Instance: Send + 'static {
         self.execute(batch)
     }
 
-    /// Number of batches that it takes before it has done the first; 0 to be given batches by
+    /// Returns the number of batches that it takes before it has done the first; 0 to be given batches by
     /// [`execute`](Self::execute) alone. [main thread]
     fn in_flight_max(&self) -> u32 {
         0

@@ -19,7 +19,7 @@ pub struct Query<'a> {
 }
 
 impl<'a> From<&'a [QuerySample]> for Query<'a> {
-    /// A query of these samples, for unit tests of a plugin.
+    /// Creates a query of these samples, for unit tests of a plugin.
     fn from(samples: &'a [QuerySample]) -> Self {
         const {
             assert!(size_of::<QuerySample>() == abi::ProctorQuerySample::SIZE_FIRST);
@@ -47,26 +47,26 @@ impl<'a> Query<'a> {
         unsafe { with(raw, query) }.flatten().map_err(PluginError::invalid_argument)
     }
 
-    /// Samples of the query that were handed over before, if it comes in parts; else 0.
+    /// Returns the samples of the query that were passed before, if it comes in parts; else 0.
     #[must_use]
     pub fn offset(self) -> u64 {
         self.offset
     }
 
-    /// Samples of the whole query: as many as there are here, unless it comes in parts.
+    /// Returns the samples of the whole query: as many as there are here, unless it comes in parts.
     #[must_use]
     pub fn total(self) -> u64 {
         self.total
     }
 
-    /// Number of samples; at least 1.
+    /// Returns the number of samples; at least 1.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a query has samples")]
     pub fn len(self) -> usize {
         self.samples.len()
     }
 
-    /// The samples in their order.
+    /// Returns the samples in their order.
     #[inline]
     pub fn iter(self) -> impl ExactSizeIterator<Item = QuerySample> + use<'a> {
         // SAFETY: the host keeps the array for `'a`, as `read` was told, and the iterator does not outlive it.

@@ -8,7 +8,7 @@ use crate::{
     versioned::{Elements, SaysSize, Versioned, read},
 };
 
-/// A text for the ABI, borrowed from `text`.
+/// Returns a text for the ABI, borrowed from `text`.
 pub(super) const fn text(text: &str) -> abi::ProctorString {
     abi::ProctorString { data: text.as_ptr(), length: text.len() }
 }
@@ -22,7 +22,7 @@ pub(super) unsafe fn structure<T: SaysSize>(pointer: *const T) -> Result<T, Plug
     unsafe { read(pointer) }.map_err(PluginError::invalid_argument)
 }
 
-/// An array of the host.
+/// Returns an array of the host.
 pub(super) fn elements<'a, T: Versioned>(
     first: *const T,
     count: usize,

@@ -20,13 +20,13 @@ use crate::{
 pub struct ModelRequest {
     /// Model id, such as `digits-lstm`.
     pub model: String,
-    /// Precision asked for; one that the manifest declares.
+    /// Requested precision; one that the manifest declares.
     pub precision: String,
-    /// Kind of device asked for; one that the manifest declares.
+    /// Requested kind of device; one that the manifest declares.
     pub device: String,
     /// The model's files, in formats that the manifest declares.
     pub files: Vec<ModelFile>,
-    /// The tensors of one sample that come in, in order.
+    /// The input tensors of one sample, in order.
     pub inputs: Vec<TensorSpec>,
     /// The tensors of one sample that go out, in order.
     pub outputs: Vec<TensorSpec>,
@@ -41,7 +41,7 @@ pub struct ModelRequest {
     /// True if the inputs of a sample may be smaller than their shapes say: asked of models with
     /// [`ModelSupport::dynamic_shapes`](crate::ModelSupport::dynamic_shapes) alone.
     pub inputs_vary: bool,
-    /// The load that the run will bring, as far as it is known.
+    /// The expected load of the run, as far as it is known.
     pub intent: Intent,
     /// The processors and the device for each instance, in the order of their numbers; for a model that will be given
     /// whole queries, of as many copies of its own as the user wants.
@@ -77,7 +77,7 @@ pub struct Placement {
 pub struct PreparedSample {
     /// Position in the query sample library.
     pub index: SampleIndex,
-    /// Its input tensors, in the order of the model request.
+    /// Input tensors, in the order of the model request.
     pub inputs: Vec<PreparedTensor>,
 }
 
@@ -117,7 +117,7 @@ impl PreparedTensor {
         unsafe { slice_of(self.shape, self.rank) }.unwrap_or_default()
     }
 
-    /// First byte, for registering or pinning.
+    /// Returns the first byte, for registering or pinning.
     #[must_use]
     pub fn as_ptr(self) -> *const u8 {
         self.data
@@ -141,7 +141,7 @@ impl PreparedTensor {
 }
 
 impl ModelRequest {
-    /// The path of the file in this format, if the model has one.
+    /// Returns the path of the file in this format, if the model has one.
     #[must_use]
     pub fn file(&self, format: &str) -> Option<&Path> {
         self.files.iter().find(|file| file.format == format).map(|file| file.path.as_path())
@@ -273,7 +273,7 @@ unsafe fn tensor_specs(specs: Elements<'_, abi::ProctorTensorSpec>) -> Result<Ve
     unsafe { specs.iter() }.map(read).collect()
 }
 
-/// Zero is nothing said.
+/// Reads the intent; zero means unspecified.
 fn intent(raw: &abi::ProctorModelRequest) -> Intent {
     let said = |number: u64| (number != 0).then_some(number);
     Intent {

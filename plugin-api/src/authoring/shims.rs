@@ -103,7 +103,7 @@ unsafe extern "C" fn describe<P: Plugin>() -> *const abi::ProctorManifest {
     catch_unwind(|| ptr::from_ref(&described::<P>().raw)).unwrap_or(ptr::null())
 }
 
-/// Functions of the table that return a status, by their arguments but for the room for a message.
+/// Functions of the table that return a status, by their arguments except for the room for a message.
 macro_rules! shims {
     ($(fn $name:ident<$plugin:ident>($($argument:ident: $type:ty),* $(,)?) $body:block)*) => {$(
         unsafe extern "C" fn $name<$plugin: Plugin>(

@@ -53,8 +53,8 @@ impl Stage {
     /// ```
     pub const SPAN: &'static str = "proctor.stage";
 
-    /// A stage that began and ended at these instants. The name is of printable ASCII without spaces: one of those
-    /// above, which some figures are made of, or the plugin's own.
+    /// Creates a stage that began and ended at these instants. The name is of printable ASCII without spaces: one of
+    /// those above, which some figures are made of, or the plugin's own.
     #[must_use]
     pub const fn new(name: &'static str, begin_ns: u64, end_ns: u64) -> Self {
         Self { raw: abi::ProctorStage { name: text(name), begin_ns, end_ns } }

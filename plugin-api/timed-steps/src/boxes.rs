@@ -1,4 +1,4 @@
-//! From the raw outputs of SSD and RetinaNet to boxes: priors, decoding, non-maximum suppression, and the records of
+//! Turns the raw outputs of SSD and RetinaNet into boxes: priors, decoding, non-maximum suppression, and the records of
 //! the response.
 //!
 //! ```

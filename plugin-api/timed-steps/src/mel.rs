@@ -19,7 +19,7 @@ const WINDOW: usize = 320;
 const HOP: usize = 160;
 /// Frequencies that the transform of real numbers has.
 const BIN_COUNT: usize = TRANSFORM / 2 + 1;
-/// Part of the sample before that is taken from each sample.
+/// Share of the previous sample that is subtracted from each sample.
 const PRE_EMPHASIS: f32 = 0.97;
 /// Frames in a row.
 const STACKED: usize = 3;
@@ -27,10 +27,10 @@ const STACKED: usize = 3;
 const LENGTH_MIN: usize = STACKED * HOP + 1;
 /// The bits of the exponent of an f32.
 const EXPONENT: u32 = 0x7f80_0000;
-/// Added to the deviations, so that they divide.
+/// Addend of the deviations, which prevents division by zero.
 const LEAST_DEVIATION: f64 = 1e-5;
 
-/// A little noise that keeps silence away from nothing.
+/// Addend of the waveform, a little noise that prevents absolute silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dither {
     /// The power of noise of the amplitude 1e-5 on each frequency, the same for each call: so does the reference.
@@ -113,7 +113,8 @@ impl Mel {
         self.emphasised.reserve(length.saturating_sub(self.emphasised.len()));
     }
 
-    /// Rows of the features of a waveform: one for each three frames of 10 ms, the last one for a part of them, too.
+    /// Returns the rows of the features of a waveform: one for each three frames of 10 ms, the last one for a part of
+    /// them, too.
     #[must_use]
     pub fn row_count(length: usize) -> usize {
         length.div_ceil(HOP).div_ceil(STACKED)
@@ -211,7 +212,7 @@ impl Mel {
     }
 }
 
-/// The fastest transform that this processor has: with AVX it takes a sixth of the time.
+/// Returns the fastest transform that this processor has: with AVX it takes a sixth of the time.
 fn transform() -> Arc<dyn Fft<f32>> {
     match FftPlannerAvx::new() {
         Ok(mut planner) => planner.plan_fft_forward(TRANSFORM),
@@ -219,13 +220,13 @@ fn transform() -> Arc<dyn Fft<f32>> {
     }
 }
 
-/// The transform for processors without AVX.
+/// Returns the transform for processors without AVX.
 fn plain_transform() -> Arc<dyn Fft<f32>> {
     Arc::new(Radix4::new(TRANSFORM, FftDirection::Forward))
 }
 
-/// The sample in the place of the one at `place`, counted from half a window before the first: beyond both ends the
-/// waveform goes on backwards, without its last sample twice.
+/// Returns the sample at `place`, counted from half a window before the first: beyond both ends the waveform continues
+/// backwards, without its last sample twice.
 fn reflected(place: usize, length: usize) -> usize {
     let sample = place.abs_diff(WINDOW / 2);
     if sample < length { sample } else { 2 * (length - 1) - sample }

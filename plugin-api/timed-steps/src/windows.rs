@@ -37,7 +37,7 @@ impl Windows {
     /// Windows of KiTS19 over a volume of these extents, without the channel.
     ///
     /// # Errors
-    /// The windows do not reach all voxels.
+    /// If the windows do not reach all voxels.
     pub fn kits19(shape: [usize; 3]) -> Result<Self, WindowsError> {
         Self::new(shape, KITS19_EXTENT, KITS19_STRIDE)
     }
@@ -45,7 +45,7 @@ impl Windows {
     /// Cubes of `extent` voxels, `stride` voxels apart along each axis.
     ///
     /// # Errors
-    /// The windows do not reach all voxels, or overlap nowhere and leave gaps.
+    /// If the windows do not reach all voxels, or overlap nowhere and leave gaps.
     pub fn new(shape: [usize; 3], extent: usize, stride: usize) -> Result<Self, WindowsError> {
         let is_tiled = |length: usize| length >= extent && (length - extent).is_multiple_of(stride);
         let is_sound = extent > 0 && (1..=extent).contains(&stride) && shape.into_iter().all(is_tiled);
@@ -62,13 +62,13 @@ impl Windows {
         self.counts().iter().product()
     }
 
-    /// Number of voxels of a window.
+    /// Returns the number of voxels of a window.
     #[must_use]
     pub fn voxel_count(&self) -> usize {
         self.extent.pow(3)
     }
 
-    /// First voxel of each window, the last axis the fastest.
+    /// Returns the first voxel of each window, the last axis the fastest.
     pub fn starts(&self) -> impl Iterator<Item = [usize; 3]> {
         let ([_, second, third], stride) = (self.counts(), self.stride);
         (0..self.count()).map(move |index| {
@@ -103,7 +103,7 @@ impl Windows {
     }
 }
 
-/// The weights of a window's voxels: 1 in the middle, least in the corners, `extent` along each axis.
+/// Returns the weights of a window's voxels: 1 in the middle, least in the corners, `extent` along each axis.
 ///
 /// The cube root of the product of three bells with a deviation of an eighth of the extent, by its greatest value; in
 /// f64, then rounded.
@@ -134,7 +134,7 @@ pub struct Accumulator {
 }
 
 impl Accumulator {
-    /// Room for the scores of `class_count` classes.
+    /// Returns room for the scores of `class_count` classes.
     ///
     /// # Panics
     /// If there is no class, or more than 256.
@@ -170,8 +170,8 @@ impl Accumulator {
         }
     }
 
-    /// Writes the class of each voxel: the first one with the greatest mean score. A score that is no number counts as
-    /// the greatest, as in NumPy; so does a voxel that no window reached.
+    /// Writes the class of each voxel: the first one with the greatest mean score. A score that is not a number counts
+    /// as the greatest, as in NumPy; so does a voxel that no window reached.
     ///
     /// # Panics
     /// If there are not as many labels as voxels.

@@ -28,22 +28,22 @@ pub struct QuerySample {
     pub index: SampleIndex,
 }
 
-/// Samples that an issuing thread hands over in one call: a query, several overdue ones merged, or a part of a query
-/// that is too large for one call. The parts of a query come one after the other, all at its one instant.
+/// Samples that an issuing thread passes on in one call: a query, several overdue ones merged, or a part of a query
+/// that is too large for one call. The parts of a query come one after another, all at its one instant.
 #[derive(Debug, Clone, Copy)]
 pub struct QueryPart<'a> {
     /// Samples of this part.
     pub samples: &'a [QuerySample],
     /// Number of the issuing thread, from 0.
     pub issuer: usize,
-    /// Number of samples of the query that were handed over before.
+    /// Number of samples of the query that were passed on before.
     pub offset: u64,
     /// Number of samples of the whole query.
     pub total: u64,
 }
 
 impl<'a> QueryPart<'a> {
-    /// A whole query of the only issuing thread.
+    /// Creates a whole query of the only issuing thread.
     #[must_use]
     pub fn whole(samples: &'a [QuerySample]) -> Self {
         Self { samples, issuer: 0, offset: 0, total: samples.len() as u64 }
@@ -101,7 +101,7 @@ pub trait CompletionSink: Send + Sync {
     /// Nothing in a sink that keeps no instants.
     fn tokens(&self, _now_ns: u64, _id: ResponseId, _token_count: u32) {}
 
-    /// Returns whether it wants to know the [handed over](Self::handed_over) samples. Asked when it becomes the sink.
+    /// Returns whether it wants to know the [handed over](Self::handed_over) samples. Called when it becomes the sink.
     fn watches_hand_over(&self) -> bool {
         false
     }
@@ -110,7 +110,8 @@ pub trait CompletionSink: Send + Sync {
     /// batch. Of a system that is given whole queries the issue says it.
     fn handed_over(&self, _samples: &[QuerySample]) {}
 
-    /// The present instant on the clock that latencies are measured with, in ns; 0 of a sink that keeps no instants.
+    /// Returns the present instant on the clock that latencies are measured with, in ns; 0 of a sink that keeps no
+    /// instants.
     fn now_ns(&self) -> u64 {
         0
     }

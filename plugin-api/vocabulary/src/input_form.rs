@@ -35,14 +35,14 @@ pub struct Quantization {
 }
 
 impl InputForm {
-    /// The form of an input as the benchmark has it.
+    /// Returns the form of an input in the benchmark.
     #[must_use]
     pub fn of(input: &TensorSpec) -> Self {
         let quantization = Quantization { scale: 1.0, zero_point: 0 };
         Self { element_type: input.element_type, layout: Layout::AsGiven, quantization }
     }
 
-    /// Returns whether this is the form of an input as the benchmark has it.
+    /// Returns whether this is the form of an input in the benchmark.
     #[must_use]
     pub fn is_of(&self, input: &TensorSpec) -> bool {
         self.element_type == input.element_type && self.layout == Layout::AsGiven
@@ -52,7 +52,7 @@ impl InputForm {
 crate::named_values!(Layout { AsGiven => "as_given", ChannelsLast => "channels_last" });
 
 impl Layout {
-    /// The layout with this ABI code.
+    /// Returns the layout with this ABI code.
     #[must_use]
     pub fn from_code(code: u32) -> Option<Self> {
         Self::ALL.iter().copied().find(|layout| *layout as u32 == code)

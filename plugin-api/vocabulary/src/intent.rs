@@ -1,4 +1,4 @@
-//! The load that a run is about to bring.
+//! The expected load of a run.
 
 /// Load of a run and its bounds, as far as they are known when the model is loaded. `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -33,16 +33,16 @@ pub fn misfetched(file: &[u8]) -> Option<&'static str> {
 /// Reason why a file is not the requested one; as text it says so to the user.
 #[derive(Debug, thiserror::Error)]
 pub enum NotIntact {
-    /// It cannot be read, or should be text and is not UTF-8.
+    /// The file cannot be read, or should be text and is not UTF-8.
     #[error("cannot read it: {0}")]
     Unread(io::Error),
-    /// It is another kind of file, as [`misfetched`] names it.
+    /// The file is of another kind, as [`misfetched`] names it.
     #[error("{0}")]
     Misfetched(&'static str),
 }
 
-/// The bytes of a file as `std::fs::read` hands them over, for readers that [`misfetched`] may be asked about before
-/// anything else: no sound file of theirs begins like one of those.
+/// Returns the bytes of a file as `std::fs::read` does, for readers that may call [`misfetched`] before anything else:
+/// no sound file of theirs begins like one of those.
 ///
 /// # Errors
 /// [`NotIntact`].
@@ -54,10 +54,10 @@ pub fn intact_bytes(read: io::Result<Vec<u8>>) -> Result<Vec<u8>, NotIntact> {
     }
 }
 
-/// The same as text in UTF-8. A byte order mark stays in it, for the reader to judge.
+/// Returns the same as text in UTF-8. A byte order mark stays in it, for the reader to judge.
 ///
 /// # Errors
-/// Errors of [`intact_bytes`], and [`NotIntact::Unread`] if the bytes are not UTF-8.
+/// Returns the errors of [`intact_bytes`], and [`NotIntact::Unread`] if the bytes are not UTF-8.
 pub fn intact_text(read: io::Result<Vec<u8>>) -> Result<String, NotIntact> {
     String::from_utf8(intact_bytes(read)?)
         .map_err(|error| NotIntact::Unread(io::Error::new(io::ErrorKind::InvalidData, error)))

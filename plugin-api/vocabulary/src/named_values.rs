@@ -20,10 +20,10 @@ macro_rules! named_values {
         impl $type {
             /// All values, in this order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-            /// Their names, in the same order.
+            /// Names of the values, in the same order.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
-            /// The name in files, settings and results.
+            /// Returns the name in files, settings and results.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }

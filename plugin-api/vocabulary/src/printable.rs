@@ -5,8 +5,8 @@ use std::{
     fmt::{Display, Write},
 };
 
-/// The text in one line, with the characters escaped that would clear a terminal, colour the rest, tear the line or
-/// turn its direction. Names and lines of files may have them, and so may texts of plugins.
+/// Returns the text in one line, with the characters escaped that would clear a terminal, colour the rest, tear the
+/// line or turn its direction. Names and lines of files may have them, and so may texts of plugins.
 ///
 /// A character is escaped as in JSON, by `\n`, `\r`, `\t` or `\u001b`, so that JSON means the same afterwards.
 #[must_use]
@@ -56,7 +56,7 @@ pub fn steers(character: char) -> bool {
     turns || character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')
 }
 
-/// The text as XML has it, in an element or an attribute; characters that XML does not have become spaces.
+/// Returns the text escaped for XML, in an element or an attribute; characters that XML does not have become spaces.
 #[must_use]
 pub fn xml_text(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());

@@ -1,20 +1,20 @@
-//! Things that register themselves, found by their names.
+//! Things that register themselves, and are found by their names.
 //!
 //! Each kind of thing (data sets, metrics, policies, ...) is a struct whose crate collects it; this is what all kinds
 //! share once they are collected. Nothing here knows how that is done.
 
 use crate::nearest::did_you_mean;
 
-/// A thing that is registered under a name.
+/// A thing with a registered name.
 pub trait Named: 'static {
     /// The kind of thing, as errors call it, such as `data set`.
     const KIND: &'static str;
 
-    /// Its name, which no other thing of the kind has.
+    /// Returns the name, which no other thing of the kind has.
     fn name(&self) -> &'static str;
 }
 
-/// No thing of a kind has this name.
+/// The name is unknown among the things of a kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {kind} \"{name}\"{hint}; known are {known}")]
 pub struct UnknownName {
@@ -37,7 +37,7 @@ impl UnknownName {
     }
 }
 
-/// The registered things in the order of their names.
+/// Returns the registered things in the order of their names.
 ///
 /// # Panics
 /// If two things have the same name: one of them would never be found.
@@ -51,7 +51,7 @@ pub fn sorted<T: Named>(registered: impl IntoIterator<Item = &'static T>) -> Vec
     things
 }
 
-/// The registered thing of this name.
+/// Returns the registered thing of this name.
 ///
 /// # Errors
 /// [`UnknownName`] with a suggestion and all names.

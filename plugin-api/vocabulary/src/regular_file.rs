@@ -1,4 +1,4 @@
-//! Opens what should be a regular file. Opening a pipe waits for its writer, for ever if there is none.
+//! Opens a path that should be a regular file. Opening a pipe waits for its writer, for ever if there is none.
 
 use std::{
     fs::{self, File, FileType},
@@ -7,16 +7,16 @@ use std::{
     path::Path,
 };
 
-/// Something other than a regular file in a file's place; as text it says so to the user, behind the name of the file.
+/// A file that is not a regular one; as text it tells the user so, behind the name of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is {kind}, and no regular file")]
 pub struct Irregular {
-    /// Its kind, such as `a pipe`.
+    /// Kind, such as `a pipe`.
     pub kind: &'static str,
 }
 
 impl Irregular {
-    /// Returns the kind of something other than a regular file.
+    /// Returns the kind of a file that is not a regular one.
     #[must_use]
     pub fn of(found: FileType) -> Option<Self> {
         let kinds = [
@@ -28,7 +28,7 @@ impl Irregular {
         kinds.into_iter().find_map(|(is_it, kind)| is_it.then_some(Self { kind }))
     }
 
-    /// The cause of an error of [`open_regular`] or [`read_regular`], if it is this.
+    /// Returns the cause of an error of [`open_regular`] or [`read_regular`], if it is this.
     #[must_use]
     pub fn cause(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref::<Self>().copied()
@@ -39,7 +39,7 @@ impl Irregular {
 /// it but refuses to read it.
 ///
 /// # Errors
-/// Error of the system, or one with an [`Irregular`] for anything but a regular file. It has no path.
+/// Returns the error of the system, or one with an [`Irregular`] for anything but a regular file. It has no path.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let found = fs::metadata(path)?.file_type();
     match Irregular::of(found).filter(|_| !found.is_dir()) {

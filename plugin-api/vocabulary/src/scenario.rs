@@ -40,7 +40,7 @@ macro_rules! named {
         crate::named_values!($type { $($variant => stringify!($variant)),+ });
 
         impl $type {
-            /// The value with this numeric code, as it crosses the plugin boundary and stands in config files.
+            /// Returns the value with this numeric code, as it crosses the plugin boundary and appears in config files.
             #[must_use]
             pub fn from_code(code: u32) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| *value as u32 == code)

@@ -63,19 +63,20 @@ crate::named_values!(ElementType {
 });
 
 impl ElementType {
-    /// The type with this ABI code.
+    /// Returns the type with this ABI code.
     #[must_use]
     pub fn from_code(code: u32) -> Option<Self> {
         Self::ALL.iter().copied().find(|element| *element as u32 == code)
     }
 
-    /// The type with this short name, such as `f32`.
+    /// Returns the type with this short name, such as `f32`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|element| element.name() == name)
     }
 
-    /// Size of one element in bits. A size in bytes is one of several elements: see [`bytes_of`](Self::bytes_of).
+    /// Returns the size of one element in bits. A size in bytes is one of several elements: see
+    /// [`bytes_of`](Self::bytes_of).
     #[must_use]
     pub fn bits(self) -> usize {
         match self {
@@ -87,7 +88,7 @@ impl ElementType {
         }
     }
 
-    /// Size in bytes of `count` elements that lie without gaps; `usize::MAX` if it is beyond that.
+    /// Returns the size in bytes of `count` elements that lie without gaps; `usize::MAX` if it is beyond that.
     #[must_use]
     pub fn bytes_of(self, count: usize) -> usize {
         match self.bits() {
@@ -96,7 +97,7 @@ impl ElementType {
         }
     }
 
-    /// Size in bytes of the least memory that holds whole elements: one, or the two that share a byte.
+    /// Returns the size in bytes of the least memory that holds whole elements: one, or the two that share a byte.
     #[must_use]
     pub fn unit_bytes(self) -> usize {
         self.bits().div_ceil(8)
@@ -116,19 +117,19 @@ pub struct TensorSpec {
 }
 
 impl TensorSpec {
-    /// Number of elements of one sample.
+    /// Returns the number of elements of one sample.
     #[must_use]
     pub fn element_count(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Size of one sample in bytes.
+    /// Returns the size of one sample in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.element_type.bytes_of(self.element_count())
     }
 
-    /// A tensor of the same name and type in another shape.
+    /// Returns a tensor of the same name and type in another shape.
     #[must_use]
     pub fn of_shape(&self, shape: Vec<usize>) -> Self {
         Self { name: self.name.clone(), element_type: self.element_type, shape }

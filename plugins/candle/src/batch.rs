@@ -1,4 +1,4 @@
-//! From the host's buffers to the engine's tensors and back.
+//! Turns the host's buffers into the engine's tensors and back.
 
 use candle_core::{CpuStorage, DType, Device, Result, Storage, Tensor, WithDType, bail};
 use proctor_plugin_api::{
@@ -8,7 +8,7 @@ use proctor_plugin_api::{
 
 use crate::network::Output;
 
-/// One input of all samples as a tensor `[batch, shape of a sample ...]`.
+/// Returns one input of all samples as a tensor `[batch, shape of a sample ...]`.
 ///
 /// The engine's tensors own their memory, so inputs are copied once at any batch size: `spec.size_bytes()` for each
 /// sample.
@@ -69,7 +69,7 @@ pub(crate) fn scatter(batch: &mut Batch<'_>, output: usize, spec: &TensorSpec, f
     }
 }
 
-/// The elements of a buffer of the host.
+/// Returns the elements of a buffer of the host.
 fn elements<const SIZE: usize, T>(bytes: &[u8], read: fn([u8; SIZE]) -> T) -> impl Iterator<Item = T> {
     bytes.as_chunks::<SIZE>().0.iter().map(move |bytes| read(*bytes))
 }

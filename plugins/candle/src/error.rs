@@ -2,7 +2,7 @@
 
 use proctor_plugin_api::PluginError;
 
-/// Why a model cannot be loaded.
+/// Reason why a model cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The plugin has no such model or precision, or the model does not fit the benchmark's file or tensors.
@@ -14,12 +14,12 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// No model is called `model`; `known` are those that there are.
+    /// Reports that no model is called `model`; `known` are the existing ones.
     pub(crate) fn unknown_model(model: &str, known: &[&str]) -> Self {
         Self::Unsupported(format!("there is no model \"{model}\"; there are {}", known.join(", ")))
     }
 
-    /// The benchmark has other tensors than the model, in words.
+    /// Reports in words that the benchmark has other tensors than the model.
     pub(crate) fn tensors(model: &str, benchmark: &str) -> Self {
         Self::Unsupported(format!("the model {model}, but the benchmark has {benchmark}"))
     }

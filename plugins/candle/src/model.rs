@@ -24,7 +24,7 @@ pub struct LoadedModel {
     shared: Arc<Shared>,
     /// Number of threads of each instance.
     threads: usize,
-    /// Where the weights come from and what they are, for people.
+    /// Origin and kind of the weights, for people.
     origin: String,
 }
 

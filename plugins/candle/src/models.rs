@@ -28,7 +28,7 @@ pub const MODELS: &[Known] = &[
     Known { ids: llama::config::IDS, load: llama::network::load },
 ];
 
-/// The model with this id.
+/// Returns the model with this id.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Known> {
     let means = |known: &str| known.strip_suffix('*').map_or(known == id, |start| id.starts_with(start));

@@ -11,7 +11,7 @@ use proctor_plugin_api::{
 
 use crate::{error::LoadError, weights::Weights};
 
-/// A loaded model. Instances share it, each calls it from a thread of its own, within the threads that it may use.
+/// A loaded model. Instances share it, each calls it from its own thread, within the threads that it may use.
 pub trait Network: Send + Sync + fmt::Debug {
     /// Computes the outputs of a batch, in the order of [`LoadRequest::outputs`].
     ///
@@ -19,7 +19,7 @@ pub trait Network: Send + Sync + fmt::Debug {
     /// If the engine refuses the call, or a value of an input is out of range.
     fn run(&self, call: &NetworkCall) -> candle_core::Result<Vec<Output>>;
 
-    /// Layers and sizes in a few words, such as `LSTM of 64, linear 10`.
+    /// Returns the layers and sizes in a few words, such as `LSTM of 64, linear 10`.
     fn summary(&self) -> String;
 }
 
@@ -28,13 +28,13 @@ pub trait Network: Send + Sync + fmt::Debug {
 pub struct LoadRequest<'a> {
     /// Model id, such as `resnet50-tiny`.
     pub model: &'a str,
-    /// Its file, open, with the precision and the device that tensors are read for.
+    /// File, open, with the precision and the device that tensors are read for.
     pub weights: &'a Weights,
-    /// The tensors of one sample that come in, in order.
+    /// The input tensors of one sample, in order.
     pub inputs: &'a [TensorSpec],
     /// The tensors of one sample that go out, in order.
     pub outputs: &'a [TensorSpec],
-    /// Largest batch that will come, in samples.
+    /// Largest expected batch, in samples.
     pub batch_size_max: usize,
     /// Number of instances that will share the network, each with one batch at a time.
     pub instance_count: usize,
@@ -48,7 +48,7 @@ pub type Load = fn(&LoadRequest<'_>) -> Result<Box<dyn Network>, LoadError>;
 /// A kind of model that the plugin knows.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
-    /// Its ids; an asterisk at the end stands for anything. Sizes are read from the tensors, so one function loads all.
+    /// Ids; an asterisk at the end matches any. Sizes are read from the tensors, so one function loads all.
     pub ids: &'static [&'static str],
     /// Reads its weights.
     pub load: Load,
@@ -62,11 +62,11 @@ pub struct NetworkCall {
     pub inputs: Vec<Tensor>,
     /// Identity of each sample of the batch, for events.
     pub samples: Vec<ResponseId>,
-    /// Where each sample stands in the library, for messages.
+    /// Index of each sample in the library, for messages.
     pub indices: Vec<SampleIndex>,
     /// Type that the network computes in.
     pub dtype: DType,
-    /// Where it computes.
+    /// Device that computes.
     pub device: Device,
     pub(crate) host: Host,
 }
@@ -76,18 +76,18 @@ pub struct NetworkCall {
 pub enum Output {
     /// f32 (or what can be made f32), i64 or u32; `[batch, shape of a sample ...]`.
     Tensor(Tensor),
-    /// As many tokens for each sample as there are.
+    /// Tokens of each sample, of any number.
     Tokens(Vec<Vec<i32>>),
 }
 
 impl NetworkCall {
-    /// Number of samples; at least 1.
+    /// Returns the number of samples; at least 1.
     #[must_use]
     pub fn sample_count(&self) -> usize {
         self.samples.len()
     }
 
-    /// An input of floating-point values, converted to what the network computes in.
+    /// Returns an input of floating-point values, converted to what the network computes in.
     ///
     /// # Errors
     /// If the engine cannot convert it.
@@ -95,7 +95,7 @@ impl NetworkCall {
         self.inputs[index].to_dtype(self.dtype)
     }
 
-    /// Says that the first token of a sample of the batch is there.
+    /// Reports that the first token of a sample of the batch is there.
     pub fn first_token(&self, sample: usize) {
         let id = self.samples[sample];
         self.host.first_token(&[Response::new(id, &[]).with_token_count(1)]);

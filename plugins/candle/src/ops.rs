@@ -13,7 +13,7 @@ mod tests;
 
 use candle_core::{CpuStorage, Layout, Result, WithDType, bail};
 
-/// The values of a tensor without holes.
+/// Returns the values of a tensor without holes.
 fn values<'a, T: WithDType>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [T]> {
     let Some((start, end)) = layout.contiguous_offsets() else { bail!("a tensor has holes: {layout:?}") };
     Ok(&T::cpu_storage_as_slice(storage)?[start..end])

@@ -86,7 +86,7 @@ impl Plugin for Candle {
     }
 }
 
-/// The model that is asked for and the precision, if they go together.
+/// Returns the requested model and the precision, if they go together.
 fn find(request: &ModelRequest) -> Result<(&'static Known, Precision), LoadError> {
     let known = models::find(&request.model).ok_or_else(|| {
         let known: Vec<_> = MODELS.iter().flat_map(|known| known.ids).copied().collect();

@@ -1,4 +1,4 @@
-//! The precisions that a model can be asked for.
+//! The possible precisions of a model.
 
 use candle_core::{DType, Device};
 
@@ -18,13 +18,13 @@ impl Precision {
     /// All of them.
     pub const ALL: &'static [Self] = &[Self::F32, Self::Bf16, Self::F16];
 
-    /// The precision with this name.
+    /// Returns the precision with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|precision| precision.name() == name)
     }
 
-    /// Its name in a manifest.
+    /// Returns the name in a manifest.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Precision {
         }
     }
 
-    /// Type that weights are rounded to.
+    /// Returns the type that weights are rounded to.
     #[must_use]
     pub fn of_weights(self) -> DType {
         match self {
@@ -44,7 +44,7 @@ impl Precision {
         }
     }
 
-    /// Type that weights are kept in and values are computed in.
+    /// Returns the type that weights are kept in and values are computed in.
     #[must_use]
     pub fn of_values(self, device: &Device) -> DType {
         match self {

@@ -1,4 +1,4 @@
-//! The threads of an instance: a pool of its own, in which the engine's products and convolutions run.
+//! The threads of an instance: its own pool, in which the engine's products and convolutions run.
 
 use candle_core::utils::get_num_threads;
 use proctor_plugin_api::PluginError;
@@ -16,7 +16,7 @@ pub(crate) fn compare_with_environment(threads: usize) {
     }
 }
 
-/// The pool of an instance, whose threads keep to `cpus` in turn if there are any.
+/// Returns the pool of an instance, whose threads keep to `cpus` in turn if there are any.
 ///
 /// # Errors
 /// If the operating system gives no threads.
@@ -32,8 +32,7 @@ pub(crate) fn pool(threads: usize, instance_index: u32, cpus: &[u32]) -> Result<
         })
 }
 
-/// Keeps the calling thread to the processors of its instance: any of them, since work goes to whichever thread is
-/// free.
+/// Keeps the calling thread to the processors of its instance: any of them, since any free thread may take work.
 fn keep_to(cpus: &[usize], thread: usize) {
     #[cfg(target_os = "linux")]
     if !cpus.is_empty() {

@@ -41,7 +41,7 @@ struct OpenFile {
     path: PathBuf,
     file: Mutex<File>,
     header: Metadata,
-    /// Where the first tensor begins.
+    /// Begin of the first tensor.
     data_start: u64,
     precision: Precision,
     device: Device,
@@ -98,37 +98,37 @@ impl Weights {
         Ok(Self(Arc::new(OpenFile { path, file, header, data_start, precision, device, read, refusal })))
     }
 
-    /// The file.
+    /// Returns the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// Precision that weights are rounded to.
+    /// Returns the precision that weights are rounded to.
     #[must_use]
     pub fn precision(&self) -> Precision {
         self.0.precision
     }
 
-    /// Where tensors are put.
+    /// Returns where tensors are put.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.0.device
     }
 
-    /// Type that tensors are kept in and values are computed in.
+    /// Returns the type that tensors are kept in and values are computed in.
     #[must_use]
     pub fn dtype(&self) -> DType {
         self.0.precision.of_values(&self.0.device)
     }
 
-    /// Number of tensors.
+    /// Returns the number of tensors.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.header.offset_keys().len()
     }
 
-    /// The names of the tensors that were not read, sorted.
+    /// Returns the names of the tensors that were not read, sorted.
     #[must_use]
     pub fn unread(&self) -> Vec<String> {
         let read = self.0.read.lock();
@@ -138,7 +138,7 @@ impl Weights {
         names
     }
 
-    /// Whether there is a tensor of this name.
+    /// Returns whether there is a tensor of this name.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.0.header.info(name).is_some()
@@ -172,7 +172,7 @@ impl Weights {
         self.round(&self.exact(name, shape)?)
     }
 
-    /// A tensor of this shape in f32, for what is computed before rounding.
+    /// Returns a tensor of this shape in f32, for what is computed before rounding.
     ///
     /// # Errors
     /// As [`tensor`](Self::tensor).
@@ -191,22 +191,22 @@ impl Weights {
         self.0.round(tensor)
     }
 
-    /// Why the engine could not load this file: what was wrong with a tensor that it had asked
-    /// [`builder`](Self::builder) for, else its own error.
+    /// Returns why the engine could not load this file: the fault of a tensor that it had requested from
+    /// [`builder`](Self::builder), else its own error.
     #[must_use]
     pub fn refused(&self, source: candle_core::Error) -> LoadError {
         let refusal = self.0.refusal.lock().take();
         refusal.unwrap_or_else(|| self.0.refused(&source))
     }
 
-    /// The error of a tensor whose shape is not as expected.
+    /// Returns the error of a tensor whose shape is not as expected.
     #[must_use]
     pub fn misshapen(&self, name: &str, expected: &str) -> LoadError {
         let got = self.shape(name).unwrap_or_default();
         self.0.unfit(name, &format!("the shape {got:?}, not {expected}"))
     }
 
-    /// The same weights for models of candle-transformers.
+    /// Returns the same weights for models of candle-transformers.
     #[must_use]
     pub fn builder(&self) -> VarBuilder<'static> {
         VarBuilder::from_backend(Box::new(Backend(Arc::clone(&self.0))), self.dtype(), self.0.device.clone())
@@ -266,7 +266,7 @@ impl OpenFile {
     }
 }
 
-/// The first bytes of a file.
+/// Returns the first bytes of a file.
 fn beginning(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(BEGINNING_BYTES).read_to_end(&mut bytes).ok()?;

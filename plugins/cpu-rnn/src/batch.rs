@@ -5,7 +5,7 @@ use proctor_plugin_api::{Batch, Host, Response, Stage};
 /// Maximum number of stages of a model's work on a batch.
 const STAGES_MAX: usize = 8;
 
-/// Lends the tensors of a batch to a model, and passes on what the model reports meanwhile.
+/// Lends the tensors of a batch to a model, and passes on its reports meanwhile.
 #[derive(Debug)]
 pub struct HostBatch<'a, 'b> {
     batch: &'a mut Batch<'b>,
@@ -16,7 +16,7 @@ pub struct HostBatch<'a, 'b> {
 }
 
 impl<'a, 'b> HostBatch<'a, 'b> {
-    /// A batch of this host.
+    /// Creates a batch of this host.
     pub fn new(host: Host, batch: &'a mut Batch<'b>) -> Self {
         Self { batch, host, stages: [("", 0); STAGES_MAX], stage_count: 0 }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proctor_plugin_api::{Manifest, OptionSpec, Options, PluginError, Threads};
 use proctor_rnn_layer::GruReset;
 
-/// Longest calibration that can be asked for.
+/// Longest possible calibration.
 const CALIBRATION_S_MAX: f64 = 600.0;
 
 /// The options, read.

@@ -14,7 +14,7 @@ use proctor_rnn_optimiser::{LayerPlan, ModelPlan, PlanOrigin, PlannedLayer, Plan
 /// Maximum number of values of the tensors of a call that is timed; larger ones are planned by computation.
 const TRIAL_VALUES_MAX: usize = 1 << 27;
 
-/// How schedules are found.
+/// Options for finding schedules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanningOptions {
     /// Identity of the model in the cache.
@@ -33,7 +33,7 @@ pub struct PlanningOptions {
     pub cache: Option<PathBuf>,
 }
 
-/// The optimiser as the [`Scheduler`] of a model. Afterwards it knows what was chosen.
+/// The optimiser as the [`Scheduler`] of a model. Afterwards it knows the choices.
 #[derive(Debug)]
 pub struct Planning {
     options: PlanningOptions,
@@ -41,7 +41,7 @@ pub struct Planning {
     found: Mutex<Option<Found>>,
 }
 
-/// A plan, and what times the first real calls of each of its layers; nothing does where no plan is kept.
+/// A plan, and the timer of the first real calls of each of its layers; without it if no plan is kept.
 #[derive(Debug)]
 struct Found {
     plan: ModelPlan,
@@ -55,7 +55,7 @@ impl Planning {
         Self { options, machine: Machine::read(), found: Mutex::new(None) }
     }
 
-    /// Number of threads that the chosen schedules need; 1 if nothing was planned.
+    /// Returns the number of threads that the chosen schedules need; 1 if nothing was planned.
     #[must_use]
     pub fn threads(&self) -> usize {
         let found = self.found.lock();
@@ -66,7 +66,7 @@ impl Planning {
         schedules.map(threads).max().unwrap_or(1).min(self.options.threads).max(1)
     }
 
-    /// The chosen schedules and why, in words; `None` if nothing was planned.
+    /// Returns the chosen schedules and why, in words; `None` if nothing was planned.
     #[must_use]
     pub fn explanation(&self) -> Option<String> {
         let found = self.found.lock();
@@ -168,9 +168,9 @@ impl Scheduler for Planning {
     }
 }
 
-/// Identity of the engine in the key of a cached plan: the version, the instruction set, and a fingerprint of the
-/// sources that decide which schedule is the fastest, with the level of optimisation. A plan that another engine has
-/// measured is no use: what was fastest with its kernels need not be so with these.
+/// Returns the identity of the engine in the key of a cached plan: the version, the instruction set, and a fingerprint
+/// of the sources that decide which schedule is the fastest, with the level of optimisation. A plan that another engine
+/// has measured is no use: what was fastest with its kernels need not be so with these.
 #[must_use]
 pub fn engine_identity() -> String {
     let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("CPU_RNN_FINGERPRINT"));
@@ -195,8 +195,8 @@ fn values(shape: &LayerShape) -> usize {
     shape.time.saturating_mul(shape.batch).saturating_mul(width)
 }
 
-/// Cores of an instance: `threads` from the end of those allowed (the first one serves most interrupts), and for each
-/// further instance as many before those; from the end again when there are no more.
+/// Returns the cores of an instance: `threads` from the end of those allowed (the first one serves most interrupts),
+/// and for each further instance as many before those; from the end again when there are no more.
 #[must_use]
 pub fn cores_of(allowed: &[usize], instance: usize, threads: usize) -> Vec<usize> {
     let from_end = |place: usize| allowed[allowed.len() - 1 - place % allowed.len()];

@@ -18,7 +18,7 @@ use crate::{
 
 export_plugin!(CpuRnn);
 
-/// The precisions of weights, and what they are called.
+/// The precisions of weights, and their names.
 const PRECISIONS: [(&str, Precision); 3] =
     [("f32", Precision::F32), ("bf16", Precision::Bf16), ("int8", Precision::Int8)];
 

@@ -1,4 +1,4 @@
-//! From kernels to code for a device.
+//! Turns kernels into code for a device.
 
 use std::{
     path::{Path, PathBuf},
@@ -23,20 +23,19 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// Loads the compiler, from `nvrtc` if that names its folder. Kernels that it compiles are kept in `cache`, if that
-    /// is there.
+    /// Loads the compiler, from `nvrtc` if that names its folder. `cache`, if given, keeps the compiled kernels.
     ///
     /// # Errors
-    /// A driver or a compiler that is not there.
+    /// Fails for a driver or a compiler that is not there.
     pub fn load(nvrtc: Option<&Path>, cache: Option<PathBuf>) -> Result<Arc<Self>, OpenError> {
         Self::for_driver(nvrtc, cuda::open()?, cache)
     }
 
-    /// As [`load`](Self::load), without a driver: `driver` is the version of CUDA that one would be for, by CUDA's
-    /// number, such as 12040.
+    /// Works as [`load`](Self::load), without a driver: `driver` is the version of CUDA that one would be for, by
+    /// CUDA's number, such as 12040.
     ///
     /// # Errors
-    /// A compiler that is not there.
+    /// Fails for a compiler that is not there.
     pub fn for_driver(
         nvrtc: Option<&Path>,
         driver: i32,
@@ -50,7 +49,7 @@ impl Compiler {
         self.nvrtc.name_and_version()
     }
 
-    /// The code of a kernel for an architecture such as `sm_90`, a cubin. `host` hears of it if it takes a while.
+    /// Returns the code of a kernel for an architecture such as `sm_90`, a cubin. Notifies `host` if it takes a while.
     pub(crate) fn compile(
         &self,
         host: Host,
@@ -72,11 +71,11 @@ impl Compiler {
         Ok(code)
     }
 
-    /// Report of the compiler and the assembler about a kernel for an architecture: the registers and the memory that
-    /// it takes.
+    /// Returns the report of the compiler and the assembler about a kernel for an architecture: the registers and the
+    /// memory that it takes.
     ///
     /// # Errors
-    /// The compiler's log.
+    /// Returns the compiler's log.
     pub fn report(&self, kernel: &Kernel, architecture: &str) -> Result<String, DeviceError> {
         let options = [architecture_option(architecture), "--ptxas-options=-v".to_owned()];
         Ok(self.compiled(kernel, &kernel.cuda_text(), &options)?.log)

@@ -47,7 +47,7 @@ impl Context {
         call()
     }
 
-    /// Waits for all work of the device and then gives something back that the work may use: `call`, its name first.
+    /// Waits for all work of the device and then releases a resource that the work may use: `call`, its name first.
     pub fn give_back(&self, name: &str, call: impl FnOnce() -> Result<(), result::DriverError>) {
         let waited = self.alone(|| result::ctx::synchronize().map_err(failed("cuCtxSynchronize")));
         if let Err(error) = waited {

@@ -71,7 +71,7 @@ impl Convolutions {
         Arc::new(Self { library, takes_tf32: *takes_tf32, workspace_bytes })
     }
 
-    /// The descriptors of a convolution; `None` if cuDNN has none such.
+    /// Returns the descriptors of a convolution; `None` if cuDNN has none such.
     fn form(&self, convolution: &Description) -> Result<Option<Form>, DeviceError> {
         let Description { images, filters, pads, strides, dilations, end, .. } = convolution;
         let element = match convolution.element {
@@ -154,8 +154,8 @@ pub struct Convolution {
 }
 
 impl Convolution {
-    /// A convolution by the first algorithm of the library's heuristic that computes it, which is tried on other
-    /// memory; `None` if there is none.
+    /// Returns a convolution by the first algorithm of the library's heuristic that computes it, which is tried on
+    /// other memory; `None` if there is none.
     pub(crate) fn new(
         queue: &Queue,
         convolutions: &Arc<Convolutions>,
@@ -172,7 +172,7 @@ impl Convolution {
         Ok(None)
     }
 
-    /// The convolution, or the reason why it is left to the kernels.
+    /// Returns the convolution, or the reason why it is left to the kernels.
     fn found(
         queue: &Queue,
         convolutions: &Arc<Convolutions>,
@@ -271,7 +271,7 @@ fn places(addresses: &[u64], workspace: (u64, usize)) -> Result<Places, DeviceEr
 pub struct ConvolutionLaunch {
     convolution: Arc<Convolution>,
     places: Places,
-    /// Keeps alive what the addresses are of.
+    /// Keeps the memory of the addresses alive.
     _memories: Vec<Memory>,
 }
 

@@ -16,19 +16,19 @@ use crate::{
 pub struct DeviceInfo {
     /// Name of the product.
     pub name: String,
-    /// Its own identity, as nvidia-smi writes it.
+    /// Own identity, as nvidia-smi writes it.
     pub uuid: String,
-    /// Its place on the bus, as NVML takes it.
+    /// Place on the bus, as NVML takes it.
     pub bus_id: String,
-    /// Its memory, in bytes.
+    /// Memory, in bytes.
     pub memory_bytes: u64,
     /// Number of the NUMA node of the host that is nearest; `None` if not known.
     pub numa_node: Option<u32>,
-    /// Its architecture, such as `sm_90`.
+    /// Architecture, such as `sm_90`.
     pub architecture: String,
     /// The largest grid that it takes.
     pub limits: Limits,
-    /// Its handle, for as long as the program runs.
+    /// Handle, for as long as the program runs.
     pub(crate) device: sys::CUdevice,
 }
 
@@ -54,7 +54,7 @@ impl Named for DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// The device as a host lists it.
+    /// Returns the device as a host lists it.
     pub(crate) fn listed(&self) -> Device {
         let memory_bytes = Some(self.memory_bytes);
         Device {
@@ -110,10 +110,10 @@ impl DeviceInfo {
     }
 }
 
-/// All devices that CUDA shows, in its order.
+/// Returns all devices that CUDA shows, in its order.
 ///
 /// # Errors
-/// Why there is none.
+/// If there is none.
 pub fn devices() -> Result<Vec<DeviceInfo>, OpenError> {
     cuda::open()?;
     let count = match result::device::get_count() {
@@ -162,7 +162,7 @@ impl Limits {
     }
 }
 
-/// Identity of a device, as nvidia-smi writes it.
+/// Returns the identity of a device, as nvidia-smi writes it.
 fn uuid(device: sys::CUdevice) -> Result<String, DriverError> {
     let mut uuid = sys::CUuuid { bytes: [0; 16] };
     // SAFETY: `uuid` has room for the 16 bytes.
@@ -181,7 +181,7 @@ fn uuid_text(bytes: [c_int; 16]) -> String {
     text
 }
 
-/// The place of a device on the bus, such as `0000:3B:00.0`.
+/// Returns the place of a device on the bus, such as `0000:3B:00.0`.
 fn bus_id(device: sys::CUdevice) -> Result<String, DriverError> {
     let mut text = [0_u8; 32];
     // SAFETY: there is room for as many bytes as are said, and CUDA writes no more.

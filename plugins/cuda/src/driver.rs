@@ -33,9 +33,9 @@ struct Shared {
     host: Host,
     info: DeviceInfo,
     compiler: Arc<Compiler>,
-    /// Products by cuBLASLt, if it is there and wanted.
+    /// Products by cuBLASLt, if it is available and wanted.
     products: Option<Arc<Products>>,
-    /// Convolutions by cuDNN, if it is there and wanted.
+    /// Convolutions by cuDNN, if it is available and wanted.
     convolutions: Option<Arc<Convolutions>>,
 }
 
@@ -49,10 +49,10 @@ pub struct Libraries {
 }
 
 impl Cuda {
-    /// Opens a device. `host` hears of the progress of compilation.
+    /// Opens a device. Reports the progress of compilation to `host`.
     ///
     /// # Errors
-    /// CUDA's.
+    /// Returns CUDA's error.
     pub fn open(
         host: Host,
         info: &DeviceInfo,

@@ -1,4 +1,4 @@
-//! Errors of CUDA, in words that say what to do.
+//! Errors of CUDA, in words with a remedy.
 
 use std::ffi::CStr;
 
@@ -8,7 +8,7 @@ use proctor_device::driver::{DeviceError, DeviceErrorKind};
 /// Oldest supported driver, in CUDA's numbering: cudarc's types match this version.
 pub(crate) const VERSION_LEAST: i32 = 12_020;
 
-/// Why CUDA cannot be used.
+/// Reason why CUDA cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum OpenError {
@@ -57,7 +57,7 @@ pub enum OpenError {
     Failed(DeviceError),
 }
 
-/// A remedy for an error of the driver's first calls; empty if it is not known.
+/// Returns a remedy for an error of the driver's first calls; empty if it is not known.
 fn advice(code: i64) -> &'static str {
     match code {
         34 => {
@@ -75,7 +75,7 @@ pub(crate) fn version_text(version: i32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }
 
-/// The error of a call of the driver.
+/// Returns the error of a call of the driver.
 pub(crate) fn failed(call: &str) -> impl Fn(DriverError) -> DeviceError + use<> {
     let call = call.to_owned();
     move |error| {
@@ -91,7 +91,7 @@ pub(crate) fn failed(call: &str) -> impl Fn(DriverError) -> DeviceError + use<> 
     }
 }
 
-/// Logs that something could not be released: there is no caller to return the error to.
+/// Logs that a resource could not be released: there is no caller to return the error to.
 pub(crate) fn log(call: &str, result: Result<(), DriverError>) {
     if let Err(error) = result.map_err(failed(call)) {
         // Once a device is lost, every call reports it; the first report was enough.
@@ -104,7 +104,7 @@ pub(crate) fn log(call: &str, result: Result<(), DriverError>) {
     }
 }
 
-/// Kind of an error by its number in the driver's API.
+/// Returns the kind of an error by its number in the driver's API.
 fn kind(code: u32) -> DeviceErrorKind {
     match code {
         2 => DeviceErrorKind::OutOfMemory,

@@ -1,4 +1,4 @@
-//! Kernels, what they are launched with, and launches as a graph.
+//! Kernels, their launch parameters, and launches as a graph.
 
 use std::{
     ffi::{CString, c_void},
@@ -111,7 +111,7 @@ struct KernelLaunch {
     arguments: Vec<ArgumentBytes>,
     blocks: [u32; 3],
     threads: [u32; 3],
-    /// Keeps alive what its arguments point to.
+    /// Keeps the targets of its arguments alive.
     _memories: Vec<Memory>,
 }
 
@@ -199,7 +199,7 @@ impl KernelLaunch {
 pub struct Sequence {
     graph: sys::CUgraphExec,
     context: Arc<Context>,
-    /// Keeps alive the kernels and what their arguments point to.
+    /// Keeps the kernels and the targets of their arguments alive.
     _launches: Vec<Launch>,
 }
 
@@ -207,7 +207,7 @@ pub struct Sequence {
 unsafe impl Send for Sequence {}
 
 impl Sequence {
-    /// Captures launches in the queue that they were bound for, which does none of them.
+    /// Captures launches in the queue that they were bound for, without running them.
     pub(crate) fn new(queue: &Queue, launches: Vec<Launch>) -> Result<Self, DeviceError> {
         let context = Arc::clone(queue.context());
         let graph = context.alone(|| capture(queue, &launches))?;

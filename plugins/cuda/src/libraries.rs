@@ -37,7 +37,7 @@ unsafe fn load(path: impl AsFilename) -> Result<Library, Error> {
     unsafe { unix::Library::open(Some(path), flags) }.map(Library::from)
 }
 
-/// The reason why a library is not loaded: the loader's own, which the error keeps as its source.
+/// Returns the reason why a library is not loaded: the loader's own, which the error keeps as its source.
 fn reason(error: &Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {source}"),
@@ -45,14 +45,14 @@ fn reason(error: &Error) -> String {
     }
 }
 
-/// Functions of a library that is loaded, with their types. All of them are looked up when it is.
+/// Functions of a loaded library, with their types. All of them are resolved on loading.
 macro_rules! functions {
     ($(#[$about:meta])* $name:ident { $($function:ident($($argument:ty),*) -> $result:ty;)* }) => {
         $(#[$about])*
         #[expect(non_snake_case, reason = "the names are those of the library")]
         struct $name {
             $($function: unsafe extern "C" fn($($argument),*) -> $result,)*
-            /// The functions are there as long as this is.
+            /// Keeps the functions valid.
             _library: libloading::Library,
         }
 

@@ -48,7 +48,7 @@ impl Memory {
         Ok(Self { address, bytes, whole: Arc::clone(&self.whole) })
     }
 
-    /// Where `bytes` bytes from `offset` on begin on the device, if all of them are within.
+    /// Returns where `bytes` bytes from `offset` on begin on the device, if all of them are within.
     pub(crate) fn place(
         &self,
         what: &str,
@@ -69,7 +69,7 @@ impl Memory {
     }
 }
 
-/// How much memory is left, where that is the reason.
+/// Returns how much memory is left, where that is the reason.
 fn left(kind: DeviceErrorKind) -> String {
     match (kind, result::mem_get_info()) {
         (DeviceErrorKind::OutOfMemory, Ok((free, total))) => {
@@ -89,7 +89,7 @@ impl Drop for Allocation {
     }
 }
 
-/// Memory of the host that is held in place, from and to which devices copy by themselves.
+/// Pinned memory of the host, which devices copy from and to on their own.
 pub struct HostMemory {
     data: NonNull<u8>,
     bytes: usize,

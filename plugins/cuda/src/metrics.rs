@@ -29,7 +29,7 @@ const THROTTLE_REASONS: [(u64, &str); 9] = [
     (0x100, "display_clock_setting"),
 ];
 
-/// Reasons that say nothing of the run: there was no work.
+/// Reasons without meaning for the run: there was no work.
 const IDLE: u64 = 0x1;
 
 /// The devices of a model, each with its position in the plugin's list.
@@ -41,7 +41,7 @@ impl Gauges {
         Self(Arc::new(gauges))
     }
 
-    /// Energy of all devices in joules; `None` if one of them does not count it.
+    /// Returns the energy of all devices in joules; `None` if one of them does not count it.
     pub fn energy_joules(&self) -> Option<f64> {
         let Self(gauges) = self;
         let energy_mj = gauges.iter().map(|(_, gauge)| gauge.energy_mj());

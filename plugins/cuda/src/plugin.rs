@@ -131,7 +131,7 @@ impl Plugin for CudaPlugin {
     }
 }
 
-/// cuBLASLt, if it is wanted and there.
+/// Loads cuBLASLt, if it is wanted and available.
 fn products(options: &Options) -> Result<Option<ProductLibrary>, OpenError> {
     let wanted = options.text("products").unwrap_or_default();
     if wanted == "own" {
@@ -147,7 +147,7 @@ fn products(options: &Options) -> Result<Option<ProductLibrary>, OpenError> {
     }
 }
 
-/// cuDNN, if it is wanted and there.
+/// Loads cuDNN, if it is wanted and available.
 fn convolutions(options: &Options) -> Result<Option<ConvolutionLibrary>, OpenError> {
     let wanted = options.text("convolutions").unwrap_or_default();
     if wanted == "own" {
@@ -164,7 +164,7 @@ fn convolutions(options: &Options) -> Result<Option<ConvolutionLibrary>, OpenErr
 }
 
 impl CudaPlugin {
-    /// The gauges of these devices; `None` if there is no NVML, or it does not know one of them.
+    /// Returns the gauges of these devices; `None` if there is no NVML, or it does not know one of them.
     fn gauges(&self, used: &BTreeSet<u32>) -> Result<Option<Gauges>, PluginError> {
         let Some(nvml) = &self.nvml else { return Ok(None) };
         let mut gauges = Vec::new();
@@ -185,7 +185,7 @@ impl CudaPlugin {
     }
 }
 
-/// A model on CUDA's devices, with what these use.
+/// A model on CUDA's devices, with their resources.
 pub struct CudaModel {
     host: Host,
     model: DeviceModel<Cuda>,

@@ -62,7 +62,7 @@ impl Products {
         }))
     }
 
-    /// The description of a product, ended by this, with a bias at this address.
+    /// Returns the description of a product, ended by this, with a bias at this address.
     fn description(&self, shape: &Shape, bias: u64) -> Result<Description, DeviceError> {
         let is_f32 = shape.factors == numbers::R_32F;
         let compute =
@@ -100,7 +100,7 @@ pub struct Product {
 }
 
 impl Product {
-    /// A product by the algorithm that the library's heuristic proposes; `None` if it has none for it.
+    /// Returns a product by the algorithm that the library's heuristic proposes; `None` if it has none for it.
     pub(crate) fn new(
         products: &Arc<Products>,
         product: &MatrixProduct,
@@ -136,10 +136,10 @@ impl Product {
 pub struct ProductLaunch {
     product: Arc<Product>,
     description: Description,
-    /// Of the first factor, the second and the result, of each call.
+    /// Addresses of the first factor, the second and the result, of each call.
     addresses: Vec<[u64; 3]>,
     workspace: Option<Memory>,
-    /// Keeps alive what the addresses are of.
+    /// Keeps the memory of the addresses alive.
     _memories: Vec<Memory>,
 }
 

@@ -1,4 +1,4 @@
-//! A queue of work, and places in it: a stream of CUDA, and its events.
+//! A queue of work, and marks in it: a CUDA stream and its events.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::{
     memory::Memory,
 };
 
-/// Memory of a queue that a product may use while it is computed: what NVIDIA advises for the largest devices.
+/// Memory of a queue that a product may use during its computation, as large as NVIDIA advises for the largest devices.
 pub(crate) const WORKSPACE_BYTES: usize = 32 << 20;
 
 /// A stream that waits for no other one.
 pub(crate) struct Queue {
     stream: sys::CUstream,
-    /// For the products and convolutions of this queue, one after the other; made when one first needs it.
+    /// For the products and convolutions of this queue, one after another; made when one first needs it.
     workspace: Mutex<Option<Memory>>,
     /// cuDNN for this stream; made when a convolution first needs it.
     cudnn: Mutex<Option<Handle>>,
@@ -55,13 +55,13 @@ impl Queue {
         &self.context
     }
 
-    /// The stream, which lives as long as `self`.
+    /// Returns the stream, which lives as long as `self`.
     pub fn stream(&self) -> sys::CUstream {
         self.stream
     }
 
-    /// The workspace of the products and convolutions in this queue, of `bytes` bytes at least. A smaller one stays as
-    /// long as it is held.
+    /// Returns the workspace of the products and convolutions in this queue, of `bytes` bytes at least. A smaller one
+    /// stays as long as it is held.
     pub fn workspace(&self, bytes: usize) -> Result<Memory, DeviceError> {
         let mut workspace = self.workspace.lock();
         if let Some(workspace) = workspace.as_ref().filter(|workspace| workspace.bytes() >= bytes) {
@@ -168,7 +168,7 @@ impl Event {
         unsafe { result::event::synchronize(self.event) }.map_err(failed("cuEventSynchronize"))
     }
 
-    /// Time from `self` to a later event in ns. CUDA counts it in steps of about half a microsecond.
+    /// Returns the time from `self` to a later event in ns. CUDA counts it in steps of about half a microsecond.
     pub(crate) fn elapsed_ns(&self, later: &Self) -> Result<u64, DeviceError> {
         self.context.enter()?;
         // SAFETY: both events are live; CUDA refuses those that it has not passed.
@@ -177,7 +177,7 @@ impl Event {
     }
 }
 
-/// The nearest number of ns; 0 for a negative time.
+/// Returns the nearest number of ns; 0 for a negative time.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

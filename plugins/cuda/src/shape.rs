@@ -23,10 +23,11 @@ pub(crate) struct Shape {
     pub matrices: [Columns; 3],
     pub second_operation: c_int,
     pub epilogue: u32,
-    /// Number of products of a call, and distances from one to the next, in elements.
+    /// Number of products of a call.
     pub batch: i32,
+    /// Distances from one product to the next, in elements.
     pub batch_strides: [i64; 3],
-    /// In bytes.
+    /// Alignments in bytes.
     pub alignments: [u32; 3],
     /// Offsets of A, B and C of each call, in bytes.
     pub calls: Vec<[usize; 3]>,
@@ -37,12 +38,12 @@ pub(crate) struct Shape {
 pub(crate) struct Columns {
     /// Rows and columns.
     pub extents: [u64; 2],
-    /// From a column to the next, in elements.
+    /// Distance from a column to the next, in elements.
     pub ld: i64,
 }
 
 impl Columns {
-    /// `None` if the columns would overlap.
+    /// Returns `None` if the columns would overlap.
     fn new(rows: usize, columns: usize, stride: isize) -> Option<Self> {
         let rows_signed = i64::try_from(rows).ok()?;
         // The stride of a single column is meaningless, whatever the caller has set.
@@ -52,7 +53,7 @@ impl Columns {
 }
 
 impl Shape {
-    /// The form of a product; `None` if cuBLASLt has no such.
+    /// Returns the form of a product; `None` if cuBLASLt has no such.
     pub fn of(product: &MatrixProduct) -> Option<Self> {
         let MatrixProduct { extents: [m, n, k], stack: [outer, inner], a, b, c, bias, activation } =
             folded(product);
@@ -114,14 +115,14 @@ impl Shape {
         })
     }
 
-    /// Whether a bias is added.
+    /// Returns whether a bias is added.
     pub fn has_bias(&self) -> bool {
         self.epilogue & numbers::EPILOGUE_BIAS != 0
     }
 }
 
-/// The same product with matrices of the stack that have one second factor as one matrix, where their rows follow each
-/// other.
+/// Returns the same product with matrices of the stack that have one second factor as one matrix, where their rows
+/// follow each other.
 fn folded(product: &MatrixProduct) -> MatrixProduct {
     let mut folded = *product;
     let follow = |stride: isize, matrix: &Matrix, m: usize| stride == matrix.row * m.cast_signed();
@@ -140,7 +141,7 @@ fn folded(product: &MatrixProduct) -> MatrixProduct {
     folded
 }
 
-/// Number of a type; `None` if cuBLASLt has no products of it here.
+/// Returns the number of a type; `None` if cuBLASLt has no products of it here.
 fn element(element: ElementType) -> Option<c_int> {
     match element {
         ElementType::F32 => Some(numbers::R_32F),

@@ -10,7 +10,7 @@ use crate::{report::Report, request::Request, state::LoadedModel};
 /// The way by which a batch comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Its outputs are thrown away, and its ids are 0.
+    /// The host discards the outputs, and the ids are 0.
     WarmUp,
     /// Done when the call returns.
     Execute,

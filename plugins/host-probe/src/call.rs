@@ -9,7 +9,7 @@ macro_rules! calls {
         }
 
         impl Call {
-            /// Name in the header.
+            /// Returns the name in the header.
             pub(crate) fn name(self) -> &'static str {
                 match self { $(Self::$call => $name),+ }
             }
@@ -41,17 +41,17 @@ calls! {
 }
 
 impl Call {
-    /// Whether it comes on the main thread. `ProctorSubmit.in_flight_max` comes where its instance was created.
+    /// Returns whether it comes on the main thread. `ProctorSubmit.in_flight_max` comes where its instance was created.
     pub(crate) fn is_of_main_thread(self) -> bool {
         !self.is_timed() && !matches!(self, Self::BeginThread | Self::EndThread | Self::Flush)
     }
 
-    /// Whether it comes between the issue of a sample and its completion.
+    /// Returns whether it comes between the issue of a sample and its completion.
     pub(crate) fn is_timed(self) -> bool {
         matches!(self, Self::Execute | Self::ExecuteVirtual | Self::Submit | Self::Issue)
     }
 
-    /// Whether it may come during another call for the same or another instance.
+    /// Returns whether it may come during another call for the same or another instance.
     pub(crate) fn may_meet(self, other: Self, is_same_instance: bool) -> bool {
         let is_of_thread = |call| matches!(call, Self::BeginThread | Self::EndThread);
         let takes_batch = |call| matches!(call, Self::Execute | Self::Submit);

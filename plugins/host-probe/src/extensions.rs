@@ -33,7 +33,7 @@ static SUBMIT: ProctorSubmit = ProctorSubmit {
     submit: Some(submit),
 };
 
-/// Answer to an id.
+/// Returns the answer to an id.
 ///
 /// # Safety
 /// The host vouches for the text for the call.

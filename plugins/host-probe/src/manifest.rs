@@ -14,7 +14,7 @@ const IN_FLIGHT: &str = "in_flight";
 /// Time that a batch takes, in microseconds.
 const SERVICE_US: &str = "service_us";
 
-/// Something that is never written.
+/// A constant.
 struct Constant<T>(T);
 
 // SAFETY: it is made at compile time, and nobody writes to it or to what it points to.
@@ -98,7 +98,7 @@ impl Options {
     /// Takes the value of one option.
     ///
     /// # Errors
-    /// A sentence about an option that the manifest does not declare, or a value that it does not allow.
+    /// Returns a sentence about an option that the manifest does not declare, or a value that it does not allow.
     pub(crate) fn set(&mut self, name: &str, value: &ProctorOptionValue) -> Result<(), String> {
         let most = match name {
             IN_FLIGHT => OPTIONS.0[0].integer_max,

@@ -11,7 +11,7 @@ use std::{
 pub(crate) struct Extents(BTreeMap<usize, usize>);
 
 impl Extents {
-    /// Adds a range, unless it meets one that is there. Returns whether it was added.
+    /// Adds a range, unless it overlaps an existing one. Returns whether it was added.
     pub(crate) fn add(&mut self, begin: usize, size_bytes: usize) -> bool {
         let is_free = !self.meets(begin, size_bytes);
         if is_free {
@@ -20,12 +20,12 @@ impl Extents {
         is_free
     }
 
-    /// Takes the range out that begins here.
+    /// Removes the range that begins here.
     pub(crate) fn remove(&mut self, begin: usize) {
         self.0.remove(&begin);
     }
 
-    /// Whether a range has a byte in common with one that is there, or begins where one does.
+    /// Returns whether a range has a byte in common with an existing one, or begins where one does.
     pub(crate) fn meets(&self, begin: usize, size_bytes: usize) -> bool {
         let end = begin.saturating_add(size_bytes.max(1));
         self.0
@@ -35,7 +35,7 @@ impl Extents {
     }
 }
 
-/// A sum of bytes, which depends on their order.
+/// Returns a sum of bytes, which depends on their order.
 ///
 /// # Safety
 /// `size_bytes` can be read at `first`, which is not null unless `size_bytes` is 0.

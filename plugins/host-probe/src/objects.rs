@@ -24,10 +24,10 @@ pub(crate) unsafe trait Object: Sized + 'static {
     /// Name of the kind.
     const NAME: &'static str;
 
-    /// The backend that it belongs to.
+    /// Returns the backend that it belongs to.
     fn backend(&'static self) -> &'static Backend;
 
-    /// The instance that it is.
+    /// Returns the instance that it is.
     fn instance(&'static self) -> Option<&'static Instance> {
         None
     }
@@ -126,15 +126,15 @@ impl Instance {
     }
 }
 
-/// The handle of a new object, which stays for ever.
+/// Returns the handle of a new object, which stays for ever.
 pub(crate) fn leak<T: Object>(object: T) -> *mut T::Handle {
     std::ptr::from_mut(Box::leak(Box::new(object))).cast()
 }
 
-/// The object behind a handle.
+/// Returns the object behind a handle.
 ///
 /// # Errors
-/// A sentence, if the handle is null or belongs to another kind of object.
+/// Returns a sentence if the handle is null or belongs to another kind of object.
 ///
 /// # Safety
 /// The host vouches that the handle is null or came from this plugin.

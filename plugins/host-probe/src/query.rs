@@ -44,7 +44,7 @@ pub(crate) unsafe fn check_query(
     ids
 }
 
-/// The parts of a query come one after the other, and add up to the whole.
+/// Checks that the parts of a query come one after another, and add up to the whole.
 fn expect_part(raw: &ProctorQuery, loaded: &mut LoadedModel, report: &mut Report) {
     let timed = &mut loaded.timed;
     let (offset, total, count) = (raw.sample_offset, raw.total_sample_count, raw.sample_count as u64);

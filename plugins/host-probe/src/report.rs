@@ -31,12 +31,12 @@ impl Broken {
 }
 
 impl Report {
-    /// Nothing is broken yet.
+    /// Creates a report without a broken promise.
     pub(crate) fn new(call: Call) -> Self {
         Self { call, broken: Broken::default() }
     }
 
-    /// Notes a broken promise, unless it holds. The sentence says what there is and what there should be.
+    /// Notes a broken promise, unless it holds. The sentence names the fact and the expectation.
     pub(crate) fn expect(&mut self, holds: bool, sentence: impl FnOnce() -> String) {
         if holds {
             return;
@@ -47,17 +47,17 @@ impl Report {
         self.broken.add(text, 1);
     }
 
-    /// The value, or a broken promise where it cannot be read.
+    /// Returns the value, or a broken promise where it cannot be read.
     pub(crate) fn value<T>(&mut self, read: Result<T, String>) -> Option<T> {
         read.map_err(|sentence| self.expect(false, || sentence)).ok()
     }
 
-    /// Whether every promise was kept so far.
+    /// Returns whether every promise was kept so far.
     pub(crate) fn is_clean(&self) -> bool {
         self.broken.count == 0
     }
 
-    /// The first broken promise.
+    /// Returns the first broken promise.
     pub(crate) fn first(&self) -> Option<&str> {
         self.broken.texts.first().map(String::as_str)
     }
@@ -68,7 +68,7 @@ impl Report {
 pub(crate) struct Findings(Mutex<Broken>);
 
 impl Findings {
-    /// Adds what a call has shown.
+    /// Adds the findings of a call.
     pub(crate) fn add(&self, report: Report) {
         let mut all = self.0.lock();
         let Broken { texts, count } = report.broken;
@@ -77,7 +77,7 @@ impl Findings {
         all.count += rest;
     }
 
-    /// All of it in words; `None` if the host has kept its promises.
+    /// Returns all of it in words; `None` if the host has kept its promises.
     pub(crate) fn summary(&self) -> Option<String> {
         let all = self.0.lock();
         let more = all.count - all.texts.len() as u64;

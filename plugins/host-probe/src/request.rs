@@ -22,7 +22,7 @@ pub(crate) struct Tensor {
     pub(crate) size_bytes: usize,
 }
 
-/// Where an instance belongs.
+/// Placement of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) instance_index: u32,
@@ -43,10 +43,10 @@ pub(crate) struct Request {
     places: Vec<Place>,
 }
 
-/// A text of the host.
+/// Returns a text of the host.
 ///
 /// # Errors
-/// A sentence, if it is null with a length, too long, or not UTF-8.
+/// Returns a sentence if it is null with a length, too long, or not UTF-8.
 ///
 /// # Safety
 /// `text.data` is null, or the host vouches for `text.length` bytes there, for `'a`.
@@ -63,7 +63,7 @@ pub(crate) unsafe fn text<'a>(what: &str, text: ProctorString) -> Result<&'a str
     std::str::from_utf8(bytes).map_err(|error| format!("{what} is not UTF-8: {error}"))
 }
 
-/// A plain array of the host.
+/// Returns a plain array of the host.
 ///
 /// # Safety
 /// `first` is null, or the host vouches for `count` elements there.
@@ -132,7 +132,7 @@ impl Request {
         Some(Self { batch_size_max, instance_count, inputs_vary, inputs, outputs, places })
     }
 
-    /// Number of bytes of the answer to a sample.
+    /// Returns the number of bytes of the answer to a sample.
     pub(crate) fn answer_size_bytes(&self) -> usize {
         self.outputs.iter().map(|output| output.size_bytes).sum()
     }

@@ -165,19 +165,19 @@ impl Prepared {
         }
     }
 
-    /// Whether bytes lie in one of the ranges.
+    /// Returns whether bytes lie in one of the ranges.
     fn is_inside(&self, address: usize, size_bytes: usize) -> bool {
         let end = address.saturating_add(size_bytes);
         self.ranges.iter().any(|(first, size)| *first <= address && end <= first + size)
     }
 
-    /// Whether a sample is among them.
+    /// Returns whether a sample is among them.
     pub(crate) fn has(&self, index: u64) -> bool {
         self.samples.contains_key(&index)
     }
 }
 
-/// The inputs of a sample, checked against the request.
+/// Returns the inputs of a sample, checked against the request.
 ///
 /// # Safety
 /// The host vouches for `count` tensors that lie `stride` bytes apart, and for their shapes.
@@ -262,7 +262,7 @@ unsafe fn read_inputs(
     Ok(tensors.iter().map(input).collect())
 }
 
-/// First byte and size of each range of memory, checked.
+/// Returns the first byte and size of each range of memory, checked.
 ///
 /// # Safety
 /// The host vouches for the ranges of the set.

@@ -27,7 +27,7 @@ fn text(text: &str) -> ProctorString {
 }
 
 impl Services {
-    /// The services of the host that opens a backend.
+    /// Returns the services of the host that opens a backend.
     ///
     /// # Safety
     /// The host vouches for its table.
@@ -98,14 +98,14 @@ impl Services {
         });
     }
 
-    /// As [`look`](Self::look), from a thread of the plugin's own.
+    /// Works as [`look`](Self::look), from a thread of the plugin's own.
     pub(crate) fn look_from_own_thread(&self, call: Call, report: &mut Report) {
         thread::scope(|scope| {
             scope.spawn(|| self.look(call, report));
         });
     }
 
-    /// An optional feature of the host, or null.
+    /// Returns an optional feature of the host, or null.
     ///
     /// # Safety
     /// The host vouches for its function.
@@ -116,7 +116,7 @@ impl Services {
             .map_or(std::ptr::null(), |extension| unsafe { extension(self.table.context, text(id)) })
     }
 
-    /// The function that takes the end of a batch which was submitted, if the host has it.
+    /// Returns the function that takes the end of a batch which was submitted, if the host has it.
     pub(crate) fn submit_host(&self, report: &mut Report) -> Option<ProctorSubmitHost> {
         // SAFETY: the id names this structure, and the host vouches for what it returns under the id.
         let found = unsafe { read(self.extension(PROCTOR_EXTENSION_SUBMIT).cast::<ProctorSubmitHost>()) };

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{call::Call, memory::Extents, report::Report, request::Request, samples::Prepared};
 
-/// Where a model is in its life.
+/// Stage of a model's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Without samples.
@@ -72,7 +72,7 @@ pub(crate) struct LoadedModel {
 pub(crate) struct Timed {
     /// Ids of all samples.
     pub(crate) ids: HashSet<u64>,
-    /// Number of samples handed over of the query that comes in parts, and of the whole query.
+    /// Number of passed samples of the query that comes in parts, and of the whole query.
     pub(crate) handed_over: u64,
     pub(crate) total: u64,
     pub(crate) query_count: u64,
@@ -96,7 +96,7 @@ pub(crate) struct LiveInstance {
 }
 
 impl State {
-    /// A new number for an object.
+    /// Returns a new number for an object.
     pub(crate) fn next_number(&mut self) -> u64 {
         self.last_number += 1;
         self.last_number
@@ -129,7 +129,7 @@ impl LoadedModel {
         });
     }
 
-    /// The timed part begins.
+    /// Notes that the timed part begins.
     pub(crate) fn start(&mut self) {
         self.timed = Timed::default();
         self.instances.values_mut().for_each(|instance| instance.thread = None);

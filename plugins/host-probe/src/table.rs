@@ -43,7 +43,7 @@ static TABLE: ProctorPlugin = ProctorPlugin {
     extension: Some(extension),
 };
 
-/// Entry point of the plugin.
+/// Returns the entry point of the plugin.
 ///
 /// # Safety
 /// The host keeps to the contract of `ProctorPluginEntry`.

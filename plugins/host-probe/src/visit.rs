@@ -12,7 +12,7 @@ use crate::{
     state::{LiveInstance, LoadedModel, State, UnderWay},
 };
 
-/// A call that goes on.
+/// A call that continues.
 pub(crate) struct Visit {
     backend: &'static Backend,
     call: Call,
@@ -21,7 +21,7 @@ pub(crate) struct Visit {
     error: *mut ProctorError,
 }
 
-/// Room for a message.
+/// Returns room for a message.
 ///
 /// # Safety
 /// The host vouches for it, for the call.
@@ -70,10 +70,10 @@ impl Visit {
         Self { backend, call, instance, report, error }
     }
 
-    /// A call for an object: a backend, a model or an instance.
+    /// Returns a call for an object: a backend, a model or an instance.
     ///
     /// # Errors
-    /// The status of a call whose handle is invalid.
+    /// Returns the status of a call whose handle is invalid.
     ///
     /// # Safety
     /// The host vouches for the handle and for `error`.
@@ -90,12 +90,12 @@ impl Visit {
         Ok((found, unsafe { Self::enter(found.backend(), call, found.instance(), error) }))
     }
 
-    /// Checks something with the state of the backend.
+    /// Checks a condition on the state of the backend.
     pub(crate) fn check<R>(&mut self, act: impl FnOnce(&mut State, &mut Report) -> R) -> R {
         act(&mut self.backend.state.lock(), &mut self.report)
     }
 
-    /// As [`check`](Self::check), with the model, unless it was unloaded.
+    /// Works as [`check`](Self::check), with the model, unless it was unloaded.
     pub(crate) fn check_model<R>(
         &mut self,
         model: &Model,
@@ -108,7 +108,7 @@ impl Visit {
         })
     }
 
-    /// As [`check_model`](Self::check_model), unless the instance is destroyed.
+    /// Works as [`check_model`](Self::check_model), unless the instance is destroyed.
     pub(crate) fn check_instance<R>(
         &mut self,
         instance: &Instance,
@@ -122,12 +122,12 @@ impl Visit {
         .flatten()
     }
 
-    /// Whether every promise was kept so far.
+    /// Returns whether every promise was kept so far.
     pub(crate) fn is_clean(&self) -> bool {
         self.report.is_clean()
     }
 
-    /// The call returns: its status, and the first broken promise as its message.
+    /// Ends the call: returns its status, with the first broken promise as its message.
     pub(crate) fn leave(self) -> ProctorStatus {
         let Self { backend, call, instance, report, error } = self;
         let (index, here) = (instance.map(|instance| instance.index), thread::current().id());
@@ -146,7 +146,7 @@ impl Visit {
     }
 }
 
-/// Begins a call for the object that a handle stands for, which takes its name; the function returns if there is none.
+/// Begins a call for the object behind a handle, which takes its name; the function returns if there is none.
 macro_rules! enter {
     ($visit:ident, $handle:ident: $object:ident, $call:ident, $error:ident) => {
         // SAFETY: the host vouches for the handle and the room.
@@ -161,8 +161,7 @@ macro_rules! enter {
 }
 pub(crate) use enter;
 
-/// Functions of the table, each a visit: the object that its handle stands for, its other arguments, the call, and the
-/// checks.
+/// Functions of the table, each a visit: the object behind its handle, its other arguments, the call, and the checks.
 macro_rules! calls {
     ($(fn $name:ident($visit:ident, $handle:ident: $object:ident $(, $argument:ident: $type:ty)*) for $call:ident
         $body:block)*) => {$(
@@ -179,7 +178,7 @@ macro_rules! calls {
 }
 pub(crate) use calls;
 
-/// A live instance.
+/// Returns a live instance.
 pub(crate) fn live<'a>(loaded: &'a mut LoadedModel, instance: &Instance) -> Option<&'a mut LiveInstance> {
     loaded.instances.get_mut(&instance.index).filter(|live| live.number == instance.number)
 }

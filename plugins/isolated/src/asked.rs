@@ -28,8 +28,8 @@ pub const ASKED: [(c_long, usize); 11] = [
     (libc::SYS_ioprio_set, 1),
 ];
 
-/// Puts this filter in front of every system call of this thread, and of the threads and processes that it starts. With
-/// `asks` the filter may have somebody asked, by the file that is returned.
+/// Installs this filter for every system call of this thread, and of the threads and processes that it starts. With
+/// `asks` the filter may pass a decision on, through the returned file.
 ///
 /// # Errors
 /// If the system cannot do that, or somebody else is asked already.
@@ -50,7 +50,7 @@ pub fn install_filter(program: &[sock_filter], asks: bool) -> io::Result<Option<
     Ok(listener.map(|file| unsafe { OwnedFd::from_raw_fd(file) }))
 }
 
-/// Answers a call that waits for that: one that names a thread of the process that makes it goes on, any other one is
+/// Answers a call that waits for that: one that names a thread of the process that makes it continues, any other one is
 /// refused with EPERM.
 pub(crate) fn answer(listener: &OwnedFd) {
     // SAFETY: a structure of numbers, for which zeros are a value; the system wants them there.

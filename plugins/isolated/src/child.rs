@@ -1,4 +1,4 @@
-//! The other process: its start, the calls that it is asked for, what it says unasked, and its end.
+//! The other process: its start, its calls, its unrequested reports, and its end.
 
 use std::{
     fs::File,
@@ -38,7 +38,7 @@ use crate::{
     status::{Status, leads_session},
 };
 
-/// Variables that name its home, and where it has what it soon removes.
+/// Variables that name its home, and its place for short-lived files.
 const HOMES: [&str; 3] = ["HOME", "XDG_CACHE_HOME", "TMPDIR"];
 
 /// Time between two checks whether the host wants all work to end.
@@ -53,19 +53,19 @@ const ENDING: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 /// Time after SIGKILL from which on a process is one that does not end.
 const UNENDING: Duration = Duration::from_secs(5);
 
-/// Wait for a report that was claimed and is not there.
+/// Wait for a report that was claimed and is missing.
 const CLAIM: Duration = Duration::from_micros(5);
 
 /// Maximum number of bytes read of its crash report.
 const CRASH_REPORT_BYTES_MAX: u64 = 4096;
 
-/// Longest wait for the rest of a message that has begun: it may never come, while something else holds the socket.
+/// Longest wait for the rest of a message that has begun: it may never come, while another process holds the socket.
 const MESSAGE: Duration = Duration::from_secs(10);
 
 /// Longest wait for its notes before it is ended.
 const NOTES: Duration = Duration::from_secs(1);
 
-/// Longest wait for its first message.
+/// Maximum wait for the first message of the child.
 const FIRST: Timespec = Timespec { tv_sec: MESSAGE.as_secs().cast_signed(), tv_nsec: 0 };
 
 /// Maximum number of messages read after it has ended.
@@ -76,20 +76,20 @@ pub(crate) struct Child {
     /// The process itself, never a later one with the same number.
     handle: OwnedFd,
     control: Mutex<Control>,
-    /// The same socket, to end what waits for an answer there.
+    /// The same socket, to end a wait for an answer there.
     control_end: Socket,
     events: Socket,
     /// The restrictions that hold for it, once it has said so.
     restrictions: OnceLock<Restrictions>,
-    /// Where it asks about calls of the system.
+    /// Socket for questions about calls of the system.
     asking: OnceLock<OwnedFd>,
-    /// Where a crash is reported.
+    /// File with the report of a crash.
     crash_report: File,
     hooks: Arc<Hooks>,
     host: OnceLock<Host>,
     end: OnceLock<String>,
     has_ended: AtomicBool,
-    /// Why the host has ended it.
+    /// Reason why the host has ended it.
     killed_for: OnceLock<String>,
     killed_at: OnceLock<Instant>,
     is_closing: AtomicBool,
@@ -194,7 +194,7 @@ impl Child {
         }
     }
 
-    /// Waits for its first message, of before any code of a plugin, and holds it against what the system shows.
+    /// Waits for its first message, from before any code of a plugin, and checks it against the system's view.
     fn hear_restrictions(&self, number: Pid) -> io::Result<()> {
         let first = {
             let control = self.control.lock();
@@ -219,7 +219,7 @@ impl Child {
         Ok(())
     }
 
-    /// The restrictions that hold for it.
+    /// Returns the restrictions that hold for it.
     pub(crate) fn restrictions(&self) -> Restrictions {
         self.restrictions.get().copied().unwrap_or_default()
     }
@@ -229,12 +229,12 @@ impl Child {
         let _ = self.host.set(host);
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended.load(Acquire)
     }
 
-    /// A sign for the calls of a mailbox.
+    /// Returns a sign for the calls of a mailbox.
     pub(crate) fn sign(&self, name: String) -> Arc<Sign> {
         let sign = Arc::new(Sign { name: Mutex::new(name), is_on: AtomicBool::new(false) });
         let mut signs = self.signs.lock();
@@ -246,7 +246,7 @@ impl Child {
     /// Sends a request, and waits for the answer.
     ///
     /// # Errors
-    /// The plugin's own error, or how the process has ended.
+    /// Returns the plugin's own error, or how the process has ended.
     pub(crate) fn ask(&self, request: &Request, files: &[BorrowedFd<'_>]) -> Result<Answer, PluginError> {
         if self.has_ended() {
             return Err(self.end_with_call_error());
@@ -280,7 +280,7 @@ impl Child {
         }
     }
 
-    /// As [`ask`](Self::ask), for a call that ends something: there is nothing to end where the process has ended.
+    /// Works as [`ask`](Self::ask), for a call that ends something: there is nothing to end if the process has ended.
     pub(crate) fn ask_to_end(&self, request: &Request) -> Result<(), PluginError> {
         if self.has_ended() { Ok(()) } else { self.ask(request, &[]).map(drop) }
     }
@@ -358,7 +358,7 @@ impl Child {
         }
     }
 
-    /// Ends it unless it ends by itself, and waits for that, as it does not say what it should.
+    /// Kills the child after a protocol error, unless it is already exiting, and waits for it.
     fn end_now(&self) {
         self.end_unless_ending();
         self.wait_for_end();
@@ -382,8 +382,8 @@ impl Child {
         poll(&mut handle, Some(&limit)).is_ok_and(|count| count > 0)
     }
 
-    /// Ends it, and returns the error for a batch or a query that it does not answer. How it ended is a fault of its
-    /// own, which is reported once.
+    /// Ends it, and returns the error for a batch or a query that it does not answer. How it ended is its own fault,
+    /// which is reported once.
     #[cold]
     pub(crate) fn end_with_batch_error(&self) -> PluginError {
         self.end_now();
@@ -425,7 +425,7 @@ impl Child {
         }
     }
 
-    /// Takes what it says unasked, to its end.
+    /// Reads its unrequested reports, to its end.
     fn hear(&self, process: process::Child) {
         let mut last_events = LAST_EVENTS;
         let (mut is_cancelled, mut is_alone) = (false, false);
@@ -530,7 +530,7 @@ impl Child {
         }
     }
 
-    /// Shows what the process writes to its standard output and error, line by line.
+    /// Shows the output of the process on its standard output and error, line by line.
     fn show(&self, output: PipeReader) {
         let mut output = BufReader::new(output);
         let mut line = Vec::new();
@@ -549,18 +549,18 @@ impl Child {
     }
 }
 
-/// Ends what a process has started, before somebody else has its number.
+/// Kills the descendants of a process, before its number is reused.
 fn end_group(process: &process::Child) {
     // An error means that there is nothing.
     let _ = kill_process_group(Pid::from_child(process), Signal::KILL);
 }
 
-/// The most detailed `PROCTOR_LOG` level that is kept.
+/// Returns the most detailed `PROCTOR_LOG` level that is kept.
 fn log_level() -> u32 {
     LevelFilter::current().into_level().map_or(0, log_code)
 }
 
-/// The error of an answer to another question.
+/// Returns the error of an answer to another question.
 pub(crate) fn makes_no_sense() -> PluginError {
     PluginError::failed("its process answered something else than what was asked")
 }

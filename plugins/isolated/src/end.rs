@@ -23,7 +23,7 @@ const SIGNALS: [(i32, &str); 14] = [
 /// Exit code with which the other process ends after it has reported a crash.
 const REPORTED: i32 = 70;
 
-/// Says how a process ended, in which calls, and what it has reported itself.
+/// Describes the end of a process, its calls, and its own report.
 pub(crate) fn describe(status: ExitStatus, calls: &[String], report: &str) -> String {
     let calls = match calls {
         [] => " while it was in no call".to_owned(),

@@ -5,8 +5,8 @@ use std::{fs, io, os::fd::RawFd};
 /// Folder in which the system shows the files that this process has open.
 const FILES: &str = "/proc/self/fd";
 
-/// Closes every file but standard input, output and error: what the user's shell or the host had open, the plugin could
-/// read. To be called before the program opens anything.
+/// Closes every file but standard input, output and error: the plugin could read the open files of the user's shell or
+/// the host. To be called before the program opens anything.
 ///
 /// # Errors
 /// If the system does not say which there are.

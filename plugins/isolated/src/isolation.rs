@@ -1,4 +1,4 @@
-//! A plugin in a process of its own, from the start of the process to the last one that took its place.
+//! A plugin in its own process, from the start of the process to the last one that took its place.
 
 use std::{
     io,
@@ -17,7 +17,7 @@ use crate::{
     state::State,
 };
 
-/// A plugin in a process of its own. Clones are the same one. When the process ends, another takes its place as soon as
+/// A plugin in its own process. Clones are the same one. When the process ends, another takes its place as soon as
 /// instances are made or samples prepared again.
 #[derive(Clone)]
 pub struct Isolation(Arc<State>);
@@ -34,7 +34,7 @@ impl Isolation {
     /// Loads the plugin in the process, and describes it.
     ///
     /// # Errors
-    /// Why it cannot be loaded, in words that name the plugin or its file.
+    /// Returns the reason why it cannot be loaded, in words that name the plugin or its file.
     pub fn load(&self) -> Result<&Description, String> {
         self.0.load().map_err(|error| match self.0.code() {
             // The message of the plugin host there already names the plugin.
@@ -47,30 +47,30 @@ impl Isolation {
     /// Replaces the process, whose plugin is loaded but not open, by one with another fence.
     ///
     /// # Errors
-    /// Why it cannot load the plugin.
+    /// Returns the reason why it cannot load the plugin.
     pub fn restart_within(&self, fence: Fence) -> Result<(), PluginError> {
         self.0.restart_within(fence)
     }
 
-    /// Parts of the machine that the process may use.
+    /// Returns the parts of the machine that the process may use.
     #[must_use]
     pub fn fence(&self) -> Fence {
         self.0.fence()
     }
 
-    /// The restrictions that hold for the process.
+    /// Returns the restrictions that hold for the process.
     #[must_use]
     pub fn restrictions(&self) -> Restrictions {
         self.0.restrictions()
     }
 
-    /// The plugin that stands in for one of another process.
+    /// Returns the stand-in for another process's plugin.
     #[must_use]
     pub fn stand_in() -> LinkedPlugin {
         LinkedPlugin::of::<StandIn>()
     }
 
-    /// Runs `open`, which must open the stand-in plugin; that plugin then stands in for this process.
+    /// Runs `open`, which must open the stand-in plugin; that plugin then represents this process.
     pub fn while_opening<R>(&self, open: impl FnOnce() -> R) -> R {
         standing_in_for(&self.0, open)
     }
@@ -89,27 +89,27 @@ impl Isolation {
     /// Replaces a process that has ended by another one.
     ///
     /// # Errors
-    /// Some of its instances are in use, or the new process cannot reach the same state.
+    /// If some of its instances are in use, or the new process cannot reach the same state.
     pub fn refresh(&self) -> Result<(), PluginError> {
         self.0.fresh_child().map(drop)
     }
 
     /// Turns the marking of rooms for outputs on or off, in the process and in each that takes its place: with it, they
-    /// are filled before each batch with bytes that are no answer. Its model is loaded.
+    /// are filled before each batch with bytes that are not an answer. Its model is loaded.
     ///
     /// # Errors
-    /// How it has ended.
+    /// Returns how it has ended.
     pub fn mark_outputs(&self, are_marked: bool) -> Result<(), PluginError> {
         self.0.mark_outputs(are_marked)
     }
 
-    /// Whether the process has ended, and none has taken its place.
+    /// Returns whether the process has ended, and none has taken its place.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.0.child().has_ended()
     }
 
-    /// Mean time of a bare round trip between both processes, over this many.
+    /// Returns the mean time of a bare round trip between both processes, over this many.
     ///
     /// # Errors
     /// If the process has ended.

@@ -11,17 +11,17 @@ use crate::protocol::Code;
 pub struct Launch {
     /// The program of the process.
     pub program: PathBuf,
-    /// The plugin.
+    /// Code of the plugin.
     pub code: Code,
-    /// Its environment, to which the folder of the plugin is added as its home, where it has one.
+    /// Environment, to which the folder of the plugin is added as its home, where it has one.
     pub environment: Vec<(OsString, OsString)>,
-    /// How long threads of both processes wait awake for each other before they sleep.
+    /// Time that threads of both processes spin for each other before they sleep.
     pub spin: Duration,
     /// Maximum number of bytes of memory that the process may map; `None` for no limit.
     pub memory_max_bytes: Option<u64>,
 }
 
-/// Gets something that is said.
+/// Receives a report.
 pub(crate) type Hook<T> = Box<dyn Fn(&T) + Send + Sync>;
 
 /// Hooks of the side that started the process.

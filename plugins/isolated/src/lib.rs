@@ -1,4 +1,4 @@
-//! Runs a plugin in its own process: the plugin that stands in for it, and the memory and messages between the two.
+//! Runs a plugin in its own process: its stand-in, and the memory and messages between the two.
 //!
 //! [`Isolation`] starts the process, the program `proctor-worker`: a small host that loads the plugin and calls it. In
 //! the measuring program, a plugin written with the traits of `proctor-plugin-api` stands in for it and forwards every

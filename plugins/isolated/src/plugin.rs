@@ -33,7 +33,7 @@ thread_local! {
     static NEXT: RefCell<Option<Arc<State>>> = const { RefCell::new(None) };
 }
 
-/// Runs `open`, in which a plugin of this kind is opened that stands in for this process.
+/// Runs `open`, which opens a plugin of this kind that represents this process.
 pub(crate) fn standing_in_for<R>(state: &Arc<State>, open: impl FnOnce() -> R) -> R {
     NEXT.set(Some(Arc::clone(state)));
     let result = open();
@@ -41,12 +41,12 @@ pub(crate) fn standing_in_for<R>(state: &Arc<State>, open: impl FnOnce() -> R) -
     result
 }
 
-/// The plugin that stands in for another.
+/// The stand-in for another plugin.
 pub(crate) struct StandIn {
     state: Arc<State>,
 }
 
-/// Its model.
+/// Model of the stand-in.
 pub(crate) struct StandInModel {
     state: Arc<State>,
     request: ModelRequest,
@@ -290,7 +290,7 @@ fn end(mailbox: &mut Mailbox, child: &Child) {
     let _ = mailbox.wait::<Failure>(|| !child.has_ended());
 }
 
-/// Waits for the answer to the latest call of a mailbox, and for what was reported before it.
+/// Waits for the answer to the latest call of a mailbox, and for earlier reports.
 fn answered(mailbox: &mut Mailbox, child: &Child) -> Result<(), PluginError> {
     match mailbox.wait::<Failure>(|| !child.has_ended()) {
         Ok(failure) => {
@@ -301,7 +301,7 @@ fn answered(mailbox: &mut Mailbox, child: &Child) -> Result<(), PluginError> {
     }
 }
 
-/// The mailboxes by which queries are issued, as many as threads may issue at the same time.
+/// Mailboxes for issued queries, as many as threads may issue at the same time.
 #[derive(Default)]
 struct Issuers {
     free: Mutex<Vec<Issuer>>,
@@ -374,7 +374,7 @@ impl Issuer {
     }
 }
 
-/// The time of CLOCK_MONOTONIC at which the host's clock is 0, in ns.
+/// Returns the time of CLOCK_MONOTONIC at which the host's clock is 0, in ns.
 fn clock_origin_ns(host: &Host) -> u64 {
     // Of several, the reading that took the least time is the nearest.
     let read = |_| {
@@ -386,7 +386,7 @@ fn clock_origin_ns(host: &Host) -> u64 {
     (0..32).map(read).min().map_or(0, |(_, origin_ns)| origin_ns)
 }
 
-/// CLOCK_MONOTONIC in ns, which is the same in all processes.
+/// Returns CLOCK_MONOTONIC in ns, which is the same in all processes.
 #[must_use]
 pub fn monotonic_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);

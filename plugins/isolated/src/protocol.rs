@@ -38,8 +38,8 @@ impl Message for Greeting {
 }
 
 /// Folders where systems keep programs, libraries, settings and information about themselves. The other process may
-/// read them. From `/run` it gets what NixOS keeps its drivers and programs in, and the names of servers, but not the
-/// rest, which has the keys of the user's other programs.
+/// read them. From `/run` it gets the drivers and programs of NixOS, and the names of servers, but not the rest, which
+/// has the keys of the user's other programs.
 pub const OF_SYSTEM: [&str; 15] = [
     "/bin",
     "/etc",
@@ -76,8 +76,8 @@ pub struct Fence {
     /// Files and folders that it may write, too.
     #[serde(with = "paths")]
     pub write: Vec<PathBuf>,
-    /// Folder for what the plugin keeps, which it may write: its home, and where it has what it soon removes. None
-    /// before its name is known.
+    /// Folder for the files of the plugin, which it may write: its home, and its short-lived files. None before its
+    /// name is known.
     #[serde(with = "optional_path")]
     pub home: Option<PathBuf>,
     /// Whether it may use the network.
@@ -101,9 +101,9 @@ pub enum Request {
     Explain,
     /// Makes an instance; its mailbox is attached.
     CreateInstance {
-        /// Its number.
+        /// Number of the instance.
         index: u32,
-        /// How large the mailbox is.
+        /// Size of the mailbox.
         capacity: Capacity,
     },
     /// Ends an instance, which gets no further calls.
@@ -120,7 +120,7 @@ pub enum Request {
     WarmUp {
         /// Number of the instance; `None` for the model.
         instance: Option<u32>,
-        /// The samples.
+        /// Samples to compute.
         samples: Vec<u64>,
     },
     /// Begins the timed part.
@@ -146,7 +146,7 @@ impl Message for Request {
 }
 
 impl Request {
-    /// Name of the call of the plugin that it leads to, as the ABI has it.
+    /// Returns the name of the call of the plugin that it leads to, in the form of the ABI.
     #[must_use]
     pub fn call(&self) -> &'static str {
         match self {
@@ -172,26 +172,26 @@ impl Request {
     }
 }
 
-/// Where the code of a plugin is.
+/// Place of a plugin's code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Code {
-    /// In a library.
+    /// A library.
     Library(#[serde(with = "path")] PathBuf),
-    /// In the program of the other process, under this name.
+    /// The program of the other process, under this name.
     Linked(String),
 }
 
 /// The circumstances that a plugin is opened in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opening {
-    /// Its options.
+    /// Options of the plugin.
     pub options: Vec<(String, OptionValue)>,
     /// Folder for what is costly to make again.
     #[serde(with = "optional_path")]
     pub cache_folder: Option<PathBuf>,
     /// The time of CLOCK_MONOTONIC at which the host's clock is 0, in ns.
     pub clock_origin_ns: u64,
-    /// How long a thread waits awake for its next batch.
+    /// Time that a thread spins for its next batch.
     pub spin: Duration,
 }
 
@@ -200,7 +200,7 @@ pub struct Opening {
 pub struct PlacedSample {
     /// Position in the query sample library.
     pub index: u64,
-    /// Its inputs.
+    /// Inputs of the sample.
     pub inputs: Vec<PlacedTensor>,
 }
 
@@ -218,7 +218,7 @@ pub struct PlacedTensor {
 /// The answer to a request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reply {
-    /// The result.
+    /// Result of the request.
     pub answer: Answer,
     /// Notes of the other process about the plugin, for the host to decode; empty if there are none.
     pub notes: Vec<u8>,
@@ -233,7 +233,7 @@ impl Message for Reply {
 /// The result of a request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Answer {
-    /// It went well.
+    /// The call succeeded.
     Done,
     /// The plugin is loaded.
     Loaded(Box<Description>),
@@ -245,14 +245,14 @@ pub enum Answer {
     Explanation(Option<String>),
     /// The counter of energy in joules.
     Energy(Option<f64>),
-    /// Why it failed.
+    /// Reason why the call failed.
     Failed(Failure),
 }
 
 /// A plugin as the other process describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Description {
-    /// Its own description.
+    /// Own description.
     pub manifest: Manifest,
     /// Major and minor version of the ABI that it follows.
     pub abi: (u32, u32),
@@ -262,12 +262,11 @@ pub struct Description {
     pub has_warm_up: bool,
 }
 
-/// The first message of the other process, of before any code of a plugin: restrictions that keep it from what is not
-/// its own, where the system has them. Beside it comes the way on which the host is asked about calls of the system, if
-/// it is asked.
+/// The first message of the other process, from before any code of a plugin: restrictions that fence it in, if the
+/// system has them. It carries the socket for questions to the host about system calls, if there is one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restrictions {
-    /// Version of landlock that holds, which keeps it from reading what it was not given, and from the memory of other
+    /// Version of landlock that holds, which keeps it from reading foreign files, and from the memory of other
     /// processes; 0 for none.
     pub landlock_abi: u32,
     /// Whether files and folders that it was not given can be changed by it in no way, either.
@@ -280,7 +279,7 @@ pub struct Restrictions {
     pub network: bool,
     /// Whether it has given up all capabilities.
     pub capabilities: bool,
-    /// Whether the host is asked about calls that name a thread or a process. Else they are let through.
+    /// Whether the host decides on calls that name a thread or a process. Otherwise they are let through.
     pub asks: bool,
 }
 
@@ -289,7 +288,7 @@ impl Message for Restrictions {
 }
 
 impl Restrictions {
-    /// All of them, with the version of landlock that has everything that is asked for.
+    /// All of them, with the version of landlock that has all requested features.
     pub const ALL: Self = Self {
         landlock_abi: 6,
         files: true,
@@ -300,7 +299,7 @@ impl Restrictions {
         asks: true,
     };
 
-    /// Whether nothing of the other ones is missing.
+    /// Returns whether it lacks none of the other ones.
     pub(crate) fn include(&self, other: &Self) -> bool {
         let switches =
             |one: &Self| [one.files, one.signals, one.calls, one.network, one.capabilities, one.asks];
@@ -309,14 +308,14 @@ impl Restrictions {
     }
 }
 
-/// Why a call failed.
+/// Reason why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// One of the `PROCTOR_STATUS` constants.
     pub status: i32,
     /// Code of the vendor's own; 0 for none.
     pub vendor_code: i64,
-    /// The words.
+    /// Message of the failure.
     pub message: String,
 }
 
@@ -336,19 +335,19 @@ pub enum Event {
         level: u32,
         /// The part of the plugin that says it.
         source: String,
-        /// The line.
+        /// Text of the line.
         message: String,
     },
     /// A long call makes progress.
     Progress {
-        /// How much is done.
+        /// Completed part.
         done: u64,
-        /// How much there is to do; 0 if that is not known.
+        /// Size of the whole; 0 if unknown.
         total: u64,
         /// The work at hand.
         task: String,
     },
-    /// The flush has come to its end.
+    /// The flush has ended.
     Flushed,
 }
 

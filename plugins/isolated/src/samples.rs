@@ -10,7 +10,7 @@ use crate::{
     protocol::{PlacedSample, PlacedTensor},
 };
 
-/// Ranges of memory that the host has asked for.
+/// Ranges of memory that the host has requested.
 #[derive(Debug, Default)]
 pub(crate) struct Ranges(Mutex<Vec<Arc<SharedMemory>>>);
 
@@ -43,7 +43,7 @@ impl Ranges {
     /// Returns the sealed ranges that hold the samples, and the location of each sample.
     ///
     /// # Errors
-    /// A sample outside the ranges, or a system that cannot seal memory.
+    /// Fails for a sample outside the ranges, or a system that cannot seal memory.
     pub(crate) fn place(
         &self,
         samples: &[PreparedSample],

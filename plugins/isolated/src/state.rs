@@ -67,7 +67,7 @@ impl State {
     /// Loads the plugin in the process.
     ///
     /// # Errors
-    /// Why it cannot be loaded.
+    /// Returns the reason why it cannot be loaded.
     pub(crate) fn load(&self) -> Result<&Description, PluginError> {
         let description = load(&self.child(), &self.launch.code)?;
         self.keep(description)
@@ -77,7 +77,7 @@ impl State {
     /// same.
     ///
     /// # Errors
-    /// It is another one.
+    /// If it is another one.
     fn keep(&self, description: Description) -> Result<&Description, PluginError> {
         let known = self.description.get_or_init(|| description.clone());
         if description == *known {
@@ -92,7 +92,7 @@ impl State {
     /// Replaces the process, whose plugin is not open yet, by one with another fence.
     ///
     /// # Errors
-    /// Why it cannot load the plugin.
+    /// Returns the reason why it cannot load the plugin.
     pub(crate) fn restart_within(&self, fence: Fence) -> Result<(), PluginError> {
         let old = self.child();
         let child = Child::start(&self.launch, fence.clone(), Arc::clone(&self.hooks))?;
@@ -104,12 +104,12 @@ impl State {
         self.load().map(drop)
     }
 
-    /// Parts of the machine that the process may use.
+    /// Returns the parts of the machine that the process may use.
     pub(crate) fn fence(&self) -> Fence {
         self.fence.lock().clone()
     }
 
-    /// The restrictions that hold for the process, and for every one that took its place.
+    /// Returns the restrictions that hold for the process, and for every one that took its place.
     pub(crate) fn restrictions(&self) -> Restrictions {
         self.restrictions
     }
@@ -124,7 +124,7 @@ impl State {
         )))
     }
 
-    /// The plugin.
+    /// Returns the plugin.
     pub(crate) fn code(&self) -> &Code {
         &self.launch.code
     }
@@ -136,7 +136,7 @@ impl State {
         let _ = (self.hooks.notes.set(notes), self.hooks.end.set(end), self.hooks.over.set(over));
     }
 
-    /// The process, which may have ended.
+    /// Returns the process, which may have ended.
     pub(crate) fn child(&self) -> Arc<Child> {
         Arc::clone(&self.child.lock())
     }
@@ -166,7 +166,7 @@ impl State {
     /// Turns the marking of rooms for outputs on or off, in the process and in each that takes its place.
     ///
     /// # Errors
-    /// How it has ended.
+    /// Returns how it has ended.
     pub(crate) fn mark_outputs(&self, are_marked: bool) -> Result<(), PluginError> {
         self.marks_outputs.store(are_marked, Relaxed);
         self.child().ask(&Request::MarkOutputs(are_marked), &[]).map(drop)
@@ -185,11 +185,11 @@ impl State {
         child.close();
     }
 
-    /// The process, or, if it has ended, another in its place that has come as far: its plugin is opened, and the model
+    /// Returns the process, or, if it has ended, a replacement in the same state: its plugin is opened, and the model
     /// loaded.
     ///
     /// # Errors
-    /// The process has ended and some of its instances are in use, or the other one cannot come as far.
+    /// If the process has ended and some of its instances are in use, or the other one cannot come as far.
     pub(crate) fn fresh_child(&self) -> Result<Arc<Child>, PluginError> {
         let mut place = self.child.lock();
         if !place.has_ended() {

@@ -10,9 +10,9 @@ use crate::protocol::Restrictions;
 /// A process of the system.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Status {
-    /// It can gain no rights that it has not.
+    /// True if the process can gain no further rights.
     no_new_privileges: bool,
-    /// Its calls go through a filter.
+    /// Calls go through a filter.
     is_filtered: bool,
     /// Whether it has no capability, and cannot pass one on.
     no_capabilities: bool,

@@ -1,4 +1,4 @@
-//! The answers of the device that is not there.
+//! The answers of the device that is missing.
 
 use std::{fmt, path::PathBuf};
 
@@ -40,7 +40,7 @@ pub(crate) struct Answers {
     source: Source,
 }
 
-/// Where the answers to samples come from.
+/// Source of the answers to samples.
 #[derive(Debug)]
 enum Source {
     /// Class 0 for all.
@@ -49,7 +49,7 @@ enum Source {
     Random,
     /// The class of each sample, mistakes included.
     Classes(Vec<u64>),
-    /// The bytes of each sample's response: its outputs, one after the other.
+    /// The bytes of each sample's response: its outputs, one after another.
     Responses(Vec<Vec<u8>>),
 }
 
@@ -156,7 +156,7 @@ impl Answers {
         }
     }
 
-    /// As [`knows`](Self::knows), with the reason.
+    /// Works as [`knows`](Self::knows), with the reason.
     pub(crate) fn check(&self, index: SampleIndex) -> Result<(), PluginError> {
         if self.knows(index) {
             return Ok(());
@@ -265,7 +265,7 @@ fn read_responses(lines: &Lines, outputs: &[Output]) -> Result<Vec<Vec<u8>>, Plu
     if responses.is_empty() { Err(lines.empty("response")) } else { Ok(responses) }
 }
 
-/// The classes of an answer file with the number of classes they are out of: one that all outputs can say.
+/// Returns the classes of an answer file with the number of classes they are out of: one that all outputs can express.
 fn read_classes(lines: &Lines, classes: u64) -> Result<(Vec<u64>, u64), PluginError> {
     let read = |(number, line): (usize, &str)| {
         let class = line.parse::<u64>();

@@ -23,7 +23,7 @@ pub struct MockInstance {
     good_batches: Option<u64>,
     /// The threads that have begun.
     threads: Vec<ThreadId>,
-    /// Where batches in flight are served, if it takes several.
+    /// Server of batches in flight, if it takes several.
     in_flight: Option<InFlight>,
 }
 
@@ -76,7 +76,7 @@ impl Instance for MockInstance {
         Ok(())
     }
 
-    /// A real plugin makes the context of its device current here.
+    /// Does nothing; a real plugin makes the context of its device current here.
     fn begin_thread(&mut self) -> Result<(), PluginError> {
         if self.shared.knows_threads {
             self.shared.begin_thread();

@@ -23,7 +23,7 @@ use crate::{
     shared::Shared,
 };
 
-/// The longest queue that can be asked for, and the default: one that nothing fills.
+/// The longest possible queue, and the default: one that nothing fills.
 const QUEUE_CAPACITY_MAX: i64 = 1 << 24;
 
 /// The options about issue, read.
@@ -35,7 +35,7 @@ pub(crate) struct IssueSettings {
     queue_capacity: usize,
 }
 
-/// Which of the waiting samples is taken next.
+/// Order in which waiting samples are taken.
 #[derive(Debug, Clone, Copy)]
 enum Order {
     /// The oldest. With several threads it may still be overtaken before it is complete.
@@ -140,7 +140,7 @@ impl IssuePath {
         }
     }
 
-    /// Completes what waits, and ends the threads.
+    /// Completes the waiting samples, and ends the threads.
     pub(crate) fn stop(&self) -> Result<(), PluginError> {
         let Self::Threads { pool, .. } = self else { return Ok(()) };
         let running = pool.lock().take();
@@ -301,7 +301,7 @@ impl Queue {
         Ok(())
     }
 
-    /// The next sample; waits for one. None once the queue is closed and empty.
+    /// Returns the next sample; waits for one. None once the queue is closed and empty.
     fn take(&self) -> Option<Taken<'_>> {
         let mut state = self.state.lock();
         self.came.wait_while(&mut state, |state| state.waiting.is_empty() && !state.is_closed);
@@ -335,7 +335,7 @@ impl Drop for Taken<'_> {
 }
 
 impl Order {
-    /// Position of the sample to take as number `taken_count`, among `waiting_count`; 0 if none waits.
+    /// Returns the position of the sample to take as number `taken_count`, among `waiting_count`; 0 if none waits.
     fn choose(self, taken_count: u64, waiting_count: usize) -> usize {
         match self {
             Self::Shuffled { seed, window } if waiting_count > 1 => {

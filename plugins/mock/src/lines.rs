@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use proctor_plugin_api::PluginError;
 
-/// The lines of a file that say something.
+/// The lines of a file that are not empty.
 #[derive(Debug)]
 pub(crate) struct Lines {
     path: PathBuf,
@@ -18,7 +18,7 @@ impl Lines {
         Ok(Self { path: path.to_owned(), text })
     }
 
-    /// Each line with its number, counted from 1. Empty lines and those that begin with `#` are left out.
+    /// Returns each line with its number, counted from 1. Empty lines and those that begin with `#` are left out.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &str)> {
         let numbered = self.text.lines().enumerate().map(|(position, line)| (position + 1, line.trim()));
         numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))

@@ -1,4 +1,4 @@
-//! Memory for samples that stands in for pinned or device memory, and counts allocations.
+//! Memory for samples that simulates pinned or device memory, and counts allocations.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ pub(crate) struct MockMemory {
     ranges: Mutex<BTreeMap<usize, Vec<u8>>>,
 }
 
-/// How many bytes of samples lie where.
+/// Number of bytes of samples, by place.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Where {
-    /// In memory of the plugin.
+    /// Bytes in memory of the plugin.
     pub(crate) own_bytes: usize,
     /// Elsewhere: a real plugin would have to copy them.
     pub(crate) copied_bytes: usize,
 }
 
 impl MockMemory {
-    /// Memory of the kind with this name; `None` for `host`, which is left to the host.
+    /// Returns the memory of the kind with this name; `None` for `host`, which is left to the host.
     pub(crate) fn of(kind: &str) -> Option<Self> {
         let kind = match kind {
             "pinned" => MemoryKind::Pinned,

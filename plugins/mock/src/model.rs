@@ -27,14 +27,14 @@ impl MockModel {
 impl Model for MockModel {
     type Instance = MockInstance;
 
-    /// Everything that `execute` will need is made here.
+    /// Returns everything that `execute` will need is made here.
     fn create_instance(&self, placement: &Placement) -> Result<MockInstance, PluginError> {
         self.shared.count_creator();
         MockInstance::new(Arc::clone(&self.shared), placement.instance_index)
     }
 
-    /// The samples of the next phase, before it starts: the place to copy them to a device, and to find out what
-    /// would otherwise fail in the timed part.
+    /// Prepares the samples of the next phase, before it starts: the place to copy them to a device, and to find faults
+    /// that would otherwise come up in the timed part.
     fn prepare_samples(&self, samples: &[PreparedSample]) -> Result<(), PluginError> {
         for (tensor, input) in samples.iter().flat_map(|sample| sample.inputs.iter().zip(&self.shared.inputs))
         {
@@ -56,18 +56,18 @@ impl Model for MockModel {
         samples.iter().try_for_each(|sample| self.shared.answers.check(sample.index))
     }
 
-    /// Energy at a power that does not change. A real plugin would read a counter of its driver.
+    /// Returns the energy at a power that does not change. A real plugin would read a counter of its driver.
     fn energy_joules(&self) -> Result<Option<f64>, PluginError> {
         let Shared { power_w, host, .. } = &*self.shared;
         Ok((*power_w > 0.0).then(|| power_w * host.now_ns() as f64 / 1e9))
     }
 
-    /// Where samples go, if not into memory of the host. A real plugin would have them where its device reads.
+    /// Returns where samples go, if not into memory of the host. A real plugin would have them where its device reads.
     fn memory(&self) -> Option<&dyn PluginMemory> {
         self.shared.memory.as_ref().map(|memory| memory as &dyn PluginMemory)
     }
 
-    /// The text of `host describe mock --plan BENCHMARK`. A real plugin explains its choices here.
+    /// Returns the text of `host describe mock --plan BENCHMARK`. A real plugin explains its choices here.
     fn explain(&self) -> Option<String> {
         let Shared { service, answers, .. } = &*self.shared;
         Some(format!("service   {service}\nanswers   {} outputs a sample\n", answers.output_count()))

@@ -1,4 +1,4 @@
-//! First stop: what the plugin is, which options it takes, and how it is opened.
+//! First stop: the plugin's identity, its options, and its opening.
 
 mod input_form;
 
@@ -55,7 +55,7 @@ pub struct Mock {
 impl Plugin for Mock {
     type Model = MockModel;
 
-    /// The host reads this for `list` and `describe`, too, so it must not touch a device or the disk.
+    /// Returns the host reads this for `list` and `describe`, too, so it must not touch a device or the disk.
     fn manifest() -> Manifest {
         let manifest = Manifest::new(
             "mock",
@@ -125,7 +125,7 @@ impl Plugin for Mock {
         parts.into_iter().flatten().fold(manifest, Manifest::option)
     }
 
-    /// Checks here what the options mean together: files that are missing, values that contradict each other.
+    /// Checks the options together: missing files, contradictory values.
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
         let seed = required("seed", options.integer("seed"))?.unsigned_abs();
         let service = Service::open(seed, options)?;
@@ -178,7 +178,7 @@ impl Plugin for Mock {
 
     const CREATES_IN_PARALLEL: bool = true;
 
-    /// The devices that instances can be at: `Placement::device_index` is a position in this list.
+    /// Returns the devices that instances can be at: `Placement::device_index` is a position in this list.
     fn devices(&self) -> Result<Vec<Device>, PluginError> {
         let device = |number: u32| Device {
             name: format!("Mock {number}"),
@@ -189,7 +189,7 @@ impl Plugin for Mock {
         Ok((0..self.devices).map(device).collect())
     }
 
-    /// The form in which an input is wanted: the host converts samples when it loads them, which is not timed.
+    /// Returns the form in which an input is wanted: the host converts samples when it loads them, which is not timed.
     fn input_form(&self, request: &ModelRequest, input: usize) -> Result<InputForm, PluginError> {
         Ok(self.input_form.choose(request, input))
     }
@@ -220,7 +220,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// The options of the plugin with some of them given.
+    /// Returns the options of the plugin with some of them given.
     pub(crate) fn options(given: &[(&str, &str)]) -> Options {
         let given: BTreeMap<_, _> =
             given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();

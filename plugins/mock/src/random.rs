@@ -15,7 +15,7 @@ pub(crate) enum Use {
 }
 
 /// The SplitMix64 generator (Steele, Lea and Flood, 2014), started from a key. Two operations make one, and it
-/// allocates nothing, so each draw can have a generator of its own.
+/// allocates nothing, so each draw can have its own generator.
 #[derive(Debug, Clone)]
 pub(crate) struct Keyed(u64);
 
@@ -23,7 +23,7 @@ pub(crate) struct Keyed(u64);
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Keyed {
-    /// The generator for number `b` of stream `a`.
+    /// Returns the generator for number `b` of stream `a`.
     pub(crate) fn new(seed: u64, purpose: Use, a: u64, b: u64) -> Self {
         let absorb = |state: u64, word: u64| mix(state.wrapping_add(GAMMA) ^ word);
         Self([purpose as u64, a, b].into_iter().fold(mix(seed), absorb))
@@ -48,7 +48,7 @@ impl RngCore for Keyed {
     }
 }
 
-/// The finaliser of SplitMix64: each bit of the result depends on each bit of `word`.
+/// Returns the finaliser of SplitMix64: each bit of the result depends on each bit of `word`.
 fn mix(mut word: u64) -> u64 {
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

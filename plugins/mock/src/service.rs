@@ -1,4 +1,4 @@
-//! How long the device that is not there takes.
+//! How long the device that is missing takes.
 
 use std::{fmt, path::Path, time::Duration};
 
@@ -41,8 +41,8 @@ struct Correlated {
 }
 
 impl Correlated {
-    /// The time of a draw: a weighted sum of the normal numbers of this draw and of those before it, so that it has no
-    /// state. It ends where the weights are below a thousandth.
+    /// Returns the time of a draw: a weighted sum of the normal numbers of this draw and of those before it, so that it
+    /// has no state. It ends where the weights are below a thousandth.
     fn time_us(&self, seed: u64, draw: Draw) -> f64 {
         let (mut weight, mut sum, mut squares, mut number) = (1.0_f64, 0.0, 0.0, draw.number);
         while weight > 1e-3 {
@@ -58,7 +58,7 @@ impl Correlated {
     }
 }
 
-/// Which random number a batch gets: a number within a stream. Each instance has a stream, and so has issue.
+/// Position of a batch's random number: a number within a stream. Each instance has a stream, and so has issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Draw {
     stream: u64,
@@ -154,13 +154,13 @@ impl Service {
         Ok(Self { seed, of_batch, per_sample_us: number("per_sample_us")? })
     }
 
-    /// Whether no batch takes any time.
+    /// Returns whether no batch takes any time.
     pub(crate) fn is_null(&self) -> bool {
         matches!(self.of_batch, OfBatch::Null) && self.per_sample_us == 0.0
     }
 
-    /// The service time of one batch: from 0 to an hour, and the same for the same draw, batch and `busy_instances`,
-    /// which counts the instances that are serving, this one included, and matters to a table only.
+    /// Returns the service time of one batch: from 0 to an hour, and the same for the same draw, batch and
+    /// `busy_instances`, which counts the instances that are serving, this one included, and matters to a table only.
     pub(crate) fn time(&self, draw: Draw, sample_count: usize, busy_instances: u32) -> Duration {
         if self.is_null() {
             return Duration::ZERO;
@@ -190,8 +190,8 @@ impl Service {
 /// The 95th percentile of the standard normal distribution.
 const Z_95: f64 = 1.644_853_626_951_472_7;
 
-/// The largest 95th percentile over the mean that a log-normal distribution has: e^(z^2 / 2), at a spread of z. A wider
-/// one has more of its mean beyond the percentile.
+/// Returns the largest 95th percentile over the mean that a log-normal distribution has: e^(z^2 / 2), at a spread of z.
+/// A wider one has more of its mean beyond the percentile.
 fn tail_ratio_max() -> f64 {
     (Z_95 * Z_95 / 2.0).exp()
 }
@@ -211,7 +211,7 @@ fn tail(path: &Path) -> Result<Table, PluginError> {
     }
 }
 
-/// A draw from the log-normal distribution of mean 1 whose 95th percentile is `ratio`.
+/// Returns a draw from the log-normal distribution of mean 1 whose 95th percentile is `ratio`.
 ///
 /// The spread s has ln(ratio) = z s - s^2 / 2, which two values solve; the smaller one is taken.
 fn log_normal_of_mean_1(ratio: f64, random: &mut Keyed) -> f64 {

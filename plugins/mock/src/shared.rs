@@ -27,7 +27,7 @@ pub(crate) struct Shared {
     pub(crate) inputs_vary: bool,
     /// Whether it reports the stages of its work.
     pub(crate) tells_stages: bool,
-    /// Number of batches that an instance takes at a time; 0 to execute one after the other.
+    /// Number of batches that an instance takes at a time; 0 to execute one after another.
     pub(crate) in_flight: u32,
     /// Number of tokens of each answer; 0 for none.
     pub(crate) tokens: u32,
@@ -133,12 +133,12 @@ impl Shared {
         Busy { count: self.busy.fetch_add(1, Ordering::Relaxed) + 1, busy: &self.busy }
     }
 
-    /// The instant at which work begins, for reports of its stages; 0 if it reports none.
+    /// Returns the instant at which work begins, for reports of its stages; 0 if it reports none.
     pub(crate) fn begin_ns(&self) -> u64 {
         if self.tells_stages { self.host.now_ns() } else { 0 }
     }
 
-    /// The stages of work that began at this instant and ends now. A real plugin has one for each copy, too.
+    /// Returns the stages of work that began at this instant and ends now. A real plugin has one for each copy, too.
     pub(crate) fn stages_since(&self, begin_ns: u64) -> Option<Stage> {
         self.tells_stages.then(|| Stage::new(Stage::COMPUTE, begin_ns, self.host.now_ns()))
     }
@@ -176,7 +176,7 @@ impl Shared {
         }
     }
 
-    /// Writes the outputs of one sample to `room`, one after the other, as [`Host::complete`] wants them, and returns
+    /// Writes the outputs of one sample to `room`, one after another, as [`Host::complete`] wants them, and returns
     /// their size in bytes.
     pub(crate) fn write_outputs(&self, index: SampleIndex, mut room: &mut [u8]) -> usize {
         let mut size = 0;

@@ -66,8 +66,8 @@ impl Table {
         Err(format!("expected {expected} figures, one for each number of instances, got {got}"))
     }
 
-    /// The figure for a batch and a number of instances, linear between the listed ones. Beyond them, the nearest
-    /// figure.
+    /// Returns the figure for a batch and a number of instances, linear between the listed ones. Beyond them, the
+    /// nearest figure.
     pub(crate) fn at(&self, batch: usize, instances: u32) -> f64 {
         let (rows, row_share) = between(&self.batches, u64::try_from(batch).unwrap_or(u64::MAX));
         let (columns, column_share) = between(&self.instances, instances.into());
@@ -76,7 +76,7 @@ impl Table {
         mixed(in_row(rows.0), in_row(rows.1), row_share)
     }
 
-    /// All figures, for checks.
+    /// Returns all figures, for checks.
     pub(crate) fn figures(&self) -> &[f64] {
         &self.figures
     }

@@ -7,7 +7,7 @@ use std::{
 
 use proctor_plugin_api::Host;
 
-/// How long before the end to stop sleeping: a sleep commonly ends 50 us late, which is the kernel's timer slack.
+/// Time before the end to stop sleeping: a sleep commonly ends 50 us late, which is the kernel's timer slack.
 const SPIN: Duration = Duration::from_micros(100);
 
 /// Longest sleep before looking again whether the host wants the work to end.

@@ -2,7 +2,7 @@
 
 use proctor_plugin_api::{Host, Response, vocabulary::ResponseId};
 
-/// How samples are answered.
+/// Answers to samples.
 #[derive(Debug)]
 pub(crate) struct Answers {
     host: Host,

@@ -6,7 +6,7 @@ use proctor_plugin_api::{Batch, Host, Instance, Model, Placement, PluginError, Q
 
 use crate::{answers::Answers, worker::Worker};
 
-/// Who completes an issued sample.
+/// Thread that completes an issued sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completer {
     /// The issuing thread.
@@ -23,7 +23,7 @@ pub struct NullModel {
     worker: Option<Worker>,
 }
 
-/// Nothing but a name: what executes at once needs nothing.
+/// Nothing but a name: immediate execution needs nothing.
 #[derive(Debug)]
 pub struct NullInstance;
 

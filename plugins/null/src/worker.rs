@@ -26,9 +26,9 @@ use crate::answers::Answers;
 /// Maximum number of samples that wait. It fits into the nearest caches, and is far more than the thread is ever
 /// behind.
 const QUEUE_CAPACITY: usize = 1024;
-/// How often the thread looks at an empty queue before it parks: some ten microseconds.
+/// Number of looks at an empty queue before the thread parks: some ten microseconds.
 const LOOKS: u32 = 1000;
-/// How often the issuing thread looks at a full queue before it lets others have its processor.
+/// Number of looks at a full queue before the issuing thread yields its processor.
 const LOOKS_AT_FULL: u32 = 100;
 
 /// The thread, if it runs, and the queue that feeds it. The thread is stopped when this is dropped.
@@ -146,7 +146,7 @@ impl Shared {
         }
     }
 
-    /// Completes what waits, and returns whether there was anything.
+    /// Completes the waiting samples, and returns whether there were any.
     fn complete_waiting(&self) -> bool {
         let Some(first) = self.queue.pop() else { return false };
         let others = std::iter::from_fn(|| self.queue.pop());

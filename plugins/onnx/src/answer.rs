@@ -21,7 +21,7 @@ pub(crate) enum Made {
     Classes(Classes),
     /// Records of boxes.
     Detections(Detections),
-    /// As they are, the last one as large as it comes.
+    /// Outputs unchanged, the last one of any size.
     Varying(Varying),
 }
 
@@ -54,7 +54,7 @@ impl Made {
     /// Writes the outputs of a batch; the model has computed `samples`.
     ///
     /// # Errors
-    /// Outputs of other shapes than expected, or too large for the sample's buffer.
+    /// Fails for outputs of other shapes than expected, or too large for the sample's buffer.
     pub(crate) fn answer(
         &self,
         outputs: &[Lent<'_>],

@@ -28,11 +28,11 @@ pub(crate) struct Binding {
     memory: MemoryInfo<'static>,
     inputs: Values,
     outputs: Values,
-    /// Whose memory outputs lie in.
+    /// Owner of the memory for outputs.
     home: Home,
 }
 
-/// Whose memory the outputs of a call lie in.
+/// Owner of the memory that the outputs of a call lie in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Home {
     /// The caller's, bound before each call.
@@ -52,7 +52,7 @@ pub(crate) struct Lent<'a> {
 
 /// Names, and a tensor for each, in the form that the runtime takes them.
 struct Values {
-    /// Keeps what `names` points to.
+    /// Keeps the targets of `names` alive.
     _owned: Box<[CString]>,
     names: Box<[*const c_char]>,
     values: Box<[*mut OrtValue]>,
@@ -176,7 +176,7 @@ impl Binding {
         result
     }
 
-    /// An output of the last run, in the runtime's memory.
+    /// Returns an output of the last run, in the runtime's memory.
     ///
     /// # Errors
     /// If the runtime refuses, or has not made it, or it is of no type that is known here.
@@ -256,7 +256,7 @@ impl Drop for Info {
     }
 }
 
-/// The runtime's number of a type.
+/// Returns the runtime's number of a type.
 pub(crate) fn element(element_type: ElementType) -> Element {
     match element_type {
         ElementType::F32 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,

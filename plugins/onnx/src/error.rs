@@ -8,16 +8,16 @@ use proctor_timed_steps::windows::WindowsError;
 
 use crate::runtime_library::error::RuntimeLibraryError;
 
-/// Why a model cannot be loaded.
+/// Reason why a model cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
-    /// There is no runtime.
+    /// The runtime is missing.
     #[error(transparent)]
     RuntimeLibrary(#[from] RuntimeLibraryError),
     /// The file cannot be used.
     #[error(transparent)]
     File(#[from] OnnxFileError),
-    /// It is not what was asked for.
+    /// The file does not match the request.
     #[error(transparent)]
     Request(#[from] RequestError),
     #[error(
@@ -50,7 +50,7 @@ pub(crate) enum LoadError {
     Session { path: PathBuf, version: String, reason: String },
 }
 
-/// Why samples of their own shapes are not rows for a model.
+/// Reason why samples of their own shapes are not rows for a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RowsError {
     /// The benchmark has several outputs; only the last one can have as many rows as a sample.

@@ -26,7 +26,7 @@ use crate::{
     way::{ModelTensors, Way},
 };
 
-/// Name of the figure that says what was copied.
+/// Name of the figure for the copied bytes.
 const INPUT_BYTES_COPIED: &str = "input_bytes_copied";
 
 /// A loaded model.
@@ -75,7 +75,7 @@ impl OnnxModel {
         })
     }
 
-    /// The session for one more instance, which keeps to `cpus` if there are any.
+    /// Returns the session for one more instance, which keeps to `cpus` if there are any.
     fn session(&self, cpus: &[u32]) -> Result<Arc<SharedSessionInner>, LoadError> {
         let mut first = self.session.lock();
         if self.maker.settings.shared {
@@ -174,7 +174,7 @@ fn explain(maker: &SessionMaker, file: &OnnxFile, way: &Way) -> String {
     text
 }
 
-/// A line for each tensor: where it comes from, where it goes, and what happens to it on the way.
+/// Returns a line for each tensor: its source, its destination, and its conversion on the way.
 fn tensor_lines(fit: &Fit, signature: &Signature, [inputs, outputs]: [&[TensorSpec]; 2]) -> Vec<String> {
     let converted = |port: &proctor_onnx_file::Port| match port.conversion {
         None => String::new(),

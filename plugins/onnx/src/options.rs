@@ -26,7 +26,7 @@ const LEVELS: [(&str, GraphOptimizationLevel); 4] = [
 pub(crate) struct Settings {
     /// The runtime library, or the folder that it is in.
     pub library: Option<PathBuf>,
-    /// Where operators run; `None` for what the device is called.
+    /// Provider that runs operators; `None` selects the device's namesake.
     pub provider: Option<Provider>,
     /// Name of the level of graph optimisation, one of [`LEVELS`].
     pub level: String,

@@ -70,7 +70,8 @@ impl Plugin for Onnx {
     }
 }
 
-/// Whether a model has the channels of an image last that the benchmark has first, by the extents that its file says.
+/// Returns whether a model has the channels of an image last that the benchmark has first, by the extents that its file
+/// says.
 fn has_channels_last(file: &OnnxFile, inputs: &[TensorSpec], input: usize) -> bool {
     let values = &file.signature.inputs;
     let named = values.iter().find(|value| value.name == inputs[input].name);

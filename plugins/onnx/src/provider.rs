@@ -1,4 +1,4 @@
-//! Execution providers: what computes a session's operators.
+//! Execution providers, which compute a session's operators.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub(crate) enum Provider {
 impl Provider {
     pub(crate) const ALL: [Self; 4] = [Self::Cpu, Self::Cuda, Self::TensorRt, Self::OpenVino];
 
-    /// The name in the options.
+    /// Returns the name in the options.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -35,7 +35,7 @@ impl Provider {
         Self::ALL.into_iter().find(|provider| provider.name() == name)
     }
 
-    /// The name in the runtime.
+    /// Returns the name in the runtime.
     fn runtime_name(self) -> &'static str {
         match self {
             Self::Cpu => ep::CPU::NAME,
@@ -45,7 +45,7 @@ impl Provider {
         }
     }
 
-    /// The kind of device, as manifests call it, that it computes on.
+    /// Returns the kind of device, as manifests call it, that it computes on.
     fn device(self) -> &'static str {
         match self {
             Self::Cpu | Self::OpenVino => "cpu",
@@ -103,7 +103,7 @@ impl fmt::Display for Provider {
     }
 }
 
-/// The providers of the runtime that is loaded, by its names.
+/// Returns the providers of the runtime that is loaded, by its names.
 fn available() -> Vec<String> {
     let api = ort::api();
     let (mut names, mut count) = (std::ptr::null_mut(), 0);

@@ -26,7 +26,7 @@ pub(crate) struct SessionMaker {
 }
 
 impl SessionMaker {
-    /// Makes a session whose threads, but for the calling one, keep to `cpus` behind the first of them; anywhere if
+    /// Makes a session whose threads, except for the calling one, keep to `cpus` behind the first of them; anywhere if
     /// there are fewer than threads.
     ///
     /// # Errors
@@ -70,12 +70,12 @@ fn in_one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The error of a call that the runtime refuses or fails.
+/// Returns the error of a call that the runtime refuses or fails.
 pub(crate) fn runtime_failed(error: ort::Error) -> PluginError {
     PluginError::failed(format!("ONNX Runtime: {}", in_one_line(error.message())))
 }
 
-/// The runtime's list of processors, counted from 1, for all threads but the calling one.
+/// Returns the runtime's list of processors, counted from 1, for all threads but the calling one.
 fn affinities(threads: usize, cpus: &[u32]) -> Option<String> {
     if threads < 2 || cpus.len() < threads {
         return None;

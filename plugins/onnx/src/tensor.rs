@@ -19,7 +19,7 @@ pub(crate) struct Tensor {
     entry_bytes: usize,
     /// Number of bytes of one entry in the model.
     model_bytes: usize,
-    /// Where entries come together; empty if none ever do.
+    /// Memory in which entries are gathered; empty if none ever are.
     buffer: Buffer,
     /// Position of this output's values in the only output of a sample, if they alternate with other outputs' values.
     part: Option<Part>,
@@ -52,7 +52,7 @@ impl Room {
 }
 
 impl Tensor {
-    /// A tensor for calls over entries whose elements have the type `sample_type` in the host's memory.
+    /// Creates a tensor for calls over entries whose elements have the type `sample_type` in the host's memory.
     ///
     /// # Errors
     /// If there is no memory for a batch.
@@ -103,7 +103,7 @@ impl Tensor {
         self.element
     }
 
-    /// The shape for a call over `count` entries. A shape without a batch dimension stays as it is.
+    /// Returns the shape for a call over `count` entries. A shape without a batch dimension stays as it is.
     pub(crate) fn dims(&mut self, count: usize) -> &[i64] {
         if self.dims.len() > self.port.spec.shape.len()
             && let Some(first) = self.dims.first_mut()
@@ -113,11 +113,11 @@ impl Tensor {
         &self.dims
     }
 
-    /// Where the input for a call over `count` entries lies: in the host's memory if that is all there is to it, else
-    /// copied together. Also says how many bytes were copied.
+    /// Returns the place of the input for a call over `count` entries: the host's memory if it is contiguous there,
+    /// else a copy. Also returns the number of copied bytes.
     ///
     /// # Errors
-    /// A sample's tensor of another size than the benchmark's, or a value that does not fit the model's type.
+    /// Fails for a sample's tensor of another size than the benchmark's, or a value that does not fit the model's type.
     pub(crate) fn gather(
         &mut self,
         batch: &Batch<'_>,
@@ -150,11 +150,11 @@ impl Tensor {
         Ok((self.memory(count), copied))
     }
 
-    /// Where the output of a call over `count` entries goes: into the host's memory if that can be, else into the
-    /// buffer, from which [`scatter`](Self::scatter) has to take it.
+    /// Returns where the output of a call over `count` entries goes: into the host's memory if that can be, else into
+    /// the buffer, from which [`scatter`](Self::scatter) has to take it.
     ///
     /// # Errors
-    /// An output of the host of another size than the benchmark's.
+    /// Fails for an output of the host of another size than the benchmark's.
     pub(crate) fn place(
         &mut self,
         batch: &mut Batch<'_>,
@@ -175,7 +175,7 @@ impl Tensor {
         Ok((self.memory(count), true))
     }
 
-    /// Copies what the call has left in the buffer to the samples of the batch.
+    /// Copies the outputs of the call from the buffer to the samples of the batch.
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
@@ -204,7 +204,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// The host's memory for the entries of a sample.
+    /// Returns the host's memory for the entries of a sample.
     fn room<'a>(
         &self,
         sample: &'a mut BatchSample<'_>,
@@ -220,7 +220,7 @@ impl Tensor {
         }
     }
 
-    /// The buffer's memory of `count` entries, for which it has room.
+    /// Returns the buffer's memory of `count` entries, for which it has room.
     fn memory(&mut self, count: usize) -> Memory {
         Memory { data: self.buffer.bytes_mut().as_mut_ptr(), size_bytes: count * self.model_bytes }
     }

@@ -26,9 +26,9 @@ pub(crate) struct VolumeInstance {
     dims: [Vec<i64>; 2],
     /// Windows of a call, `[window, channel, voxel]`.
     cut: Vec<f32>,
-    /// Their scores, `[window, class, voxel]`.
+    /// Scores, `[window, class, voxel]`.
     scores: Vec<f32>,
-    /// Where the windows of a call begin.
+    /// Starts of the windows of a call.
     starts: Vec<[usize; 3]>,
     accumulator: Accumulator,
     input_bytes_copied: Arc<AtomicU64>,
@@ -110,7 +110,7 @@ impl VolumeInstance {
         Ok(())
     }
 
-    /// Extents of a volume, without the channels.
+    /// Returns the extents of a volume, without the channels.
     fn shape(&self, batch: &mut Batch<'_>, position: usize) -> Result<[usize; 3], PluginError> {
         let sample = batch.sample(position);
         let (shape, most) = (sample.input_shape(0), self.fit.shape_max);

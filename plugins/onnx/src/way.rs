@@ -43,7 +43,7 @@ pub(crate) struct ModelTensors {
 }
 
 impl ModelTensors {
-    /// Maximum number of entries of a call.
+    /// Returns the maximum number of entries of a call.
     pub(crate) fn entries_max(&self) -> usize {
         match self.fit.batching {
             Batching::Free => self.batch_size_max.saturating_mul(self.rows_max.unwrap_or(1)),
@@ -58,7 +58,7 @@ impl Way {
     /// has windows.
     ///
     /// # Errors
-    /// A [`LoadError`] that says what the model has, what the benchmark has, and where they differ.
+    /// Returns a [`LoadError`] that says what the model has, what the benchmark has, and where they differ.
     pub(crate) fn find(
         file: &OnnxFile,
         request: &ModelRequest,

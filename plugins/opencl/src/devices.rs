@@ -10,7 +10,7 @@ use proctor_device::serve::Named;
 /// No platform is installed for the loader to find, by its own number.
 const PLATFORM_NOT_FOUND: i32 = -1001;
 
-/// The loader itself is not there, by opencl3's number.
+/// The loader itself is missing, by opencl3's number.
 const LOADER_NOT_FOUND: i32 = -6;
 
 /// A device of a platform, before it is opened.
@@ -26,9 +26,9 @@ pub struct DeviceInfo {
     pub group_items_max: usize,
     /// Name and version of the device and its driver.
     pub version: String,
-    /// Its memory, in bytes.
+    /// Memory, in bytes.
     pub memory_bytes: u64,
-    /// Its handle, for as long as the program runs.
+    /// Handle, for as long as the program runs.
     pub(crate) device: Device,
 }
 
@@ -43,14 +43,14 @@ impl Named for DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// The device as a host lists it.
+    /// Returns the device as a host lists it.
     pub(crate) fn listed(&self) -> proctor_plugin_api::Device {
         let name = format!("{} ({})", self.name, self.platform);
         proctor_plugin_api::Device { name, id: None, memory_bytes: Some(self.memory_bytes), numa_node: None }
     }
 }
 
-/// Why there is no device.
+/// Reason why there is no device.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The library that finds platforms cannot be loaded.
@@ -59,7 +59,7 @@ pub enum OpenError {
          pocl-opencl-icd ({0})"
     )]
     NoLoader(ClError),
-    /// It finds no platform.
+    /// The library finds no platform.
     #[error(
         "there is no OpenCL device: no driver is installed, such as pocl-opencl-icd for processors ({0})"
     )]
@@ -78,10 +78,10 @@ pub enum OpenError {
     Failed(ClError),
 }
 
-/// All devices of all platforms.
+/// Returns all devices of all platforms.
 ///
 /// # Errors
-/// Why there is none.
+/// If there is none.
 pub fn devices() -> Result<Vec<DeviceInfo>, OpenError> {
     let platforms = get_platforms().map_err(|error| match error.0 {
         PLATFORM_NOT_FOUND => OpenError::NoPlatform(error),

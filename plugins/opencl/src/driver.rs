@@ -49,7 +49,7 @@ pub struct Launch {
     kernel: ClKernel,
     items: [usize; 3],
     group: [usize; 3],
-    /// Keeps alive what its arguments point to.
+    /// Keeps the targets of its arguments alive.
     _memories: Vec<Memory>,
 }
 
@@ -57,7 +57,7 @@ impl OpenCl {
     /// Opens a device.
     ///
     /// # Errors
-    /// OpenCL's.
+    /// Returns OpenCL's error.
     pub fn open(place: &DeviceInfo) -> Result<Self, DeviceError> {
         let context = Context::from_device(&place.device).map_err(failed("clCreateContext"))?;
         Self::with_queue(Arc::new(context))

@@ -12,10 +12,10 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 const PYTORCH_MEAN: [f32; 3] = [0.485, 0.456, 0.406];
 /// Deviation, likewise.
 const PYTORCH_DEVIATION: [f32; 3] = [0.229, 0.224, 0.225];
-/// Mean of ImageNet in red, green and blue, as VGG has it.
+/// Mean of ImageNet in red, green and blue, as in VGG.
 const VGG_MEAN: [f32; 3] = [123.68, 116.78, 103.94];
 
-/// The one tensor of channels, rows and columns that a pipeline is to make.
+/// Returns the one tensor of channels, rows and columns that a pipeline is to make.
 fn image_input(
     pipeline: &'static str,
     element_type: ElementType,
@@ -59,7 +59,7 @@ impl<'a> Photo<'a> {
         Ok(Self { bytes, header })
     }
 
-    /// Columns and rows of the upright picture.
+    /// Returns the columns and rows of the upright picture.
     fn size(&self) -> (usize, usize) {
         let (width, height) = self.header.upright_size();
         (width as usize, height as usize)
@@ -82,7 +82,7 @@ fn undecodable(pipeline: &'static str, error: &JpegError) -> PreprocessError {
     PreprocessError::Undecodable { pipeline: pipeline.to_owned(), reason: error.to_string() }
 }
 
-/// The bytes of a tensor as numbers of this size.
+/// Returns the bytes of a tensor as numbers of this size.
 fn numbers<'a, const SIZE: usize>(tensors: &'a mut [&mut [u8]], output: &TensorSpec) -> &'a mut [[u8; SIZE]] {
     let [tensor] = tensors else { panic!("one tensor expected, got {}", tensors.len()) };
     assert_eq!(tensor.len(), output.size_bytes(), "size of the tensor in bytes");

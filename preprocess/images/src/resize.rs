@@ -34,13 +34,13 @@ pub struct Side {
 }
 
 impl Side {
-    /// The side from end to end.
+    /// Returns the side from end to end.
     #[must_use]
     pub fn whole(from: usize, to: usize) -> Self {
         Self { from, to, wanted: 0..to }
     }
 
-    /// Pixels before for one after, computed in the steps of OpenCV.
+    /// Returns the pixels before for one after, computed in the steps of OpenCV.
     fn scale(&self) -> f64 {
         1.0 / self.inverse_scale()
     }
@@ -53,16 +53,16 @@ impl Side {
 /// A picture in another size: its columns, then its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resize {
-    /// How pixels are made.
+    /// Interpolation of the pixels.
     pub method: Method,
-    /// The columns.
+    /// New number of columns.
     pub columns: Side,
-    /// The rows.
+    /// New number of rows.
     pub rows: Side,
 }
 
 impl Resize {
-    /// The pixels before that those wanted are made of.
+    /// Returns the pixels before that those wanted are made of.
     #[must_use]
     pub fn needed(&self) -> Part {
         let range = |side: &Side| match self.work() {
@@ -75,7 +75,7 @@ impl Resize {
         Part { left: columns.start, top: rows.start, width: columns.len(), height: rows.len() }
     }
 
-    /// The pixels that are wanted, of a picture that has the pixels of `part`, which holds those needed.
+    /// Returns the pixels that are wanted, of a picture that has the pixels of `part`, which holds those needed.
     ///
     /// # Panics
     /// If `part` lacks a pixel that is needed: a mistake of the caller.
@@ -84,7 +84,7 @@ impl Resize {
         Arch::new().dispatch(Apply { resize: self, picture, part })
     }
 
-    /// The work as OpenCV chooses it.
+    /// Returns the work as OpenCV chooses it.
     fn work(&self) -> Work {
         let (x, y) = (self.columns.scale(), self.rows.scale());
         let whole = |scale: f64| (scale - scale.round()).abs() < f64::EPSILON;
@@ -115,7 +115,7 @@ enum Work {
     Area,
     /// Between two pixels, where `is_area` with the factors of `INTER_AREA` for sides that get longer.
     Linear { is_area: bool },
-    /// As Pillow does it.
+    /// Interpolation as in Pillow.
     Antialiased,
 }
 
@@ -150,7 +150,7 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// A row, whose first pixel is in the column [`Source::left`].
+    /// Returns a row, whose first pixel is in the column [`Source::left`].
     #[inline(always)]
     fn row(&self, row: usize) -> &'a [[u8; 4]] {
         let row = row - self.part.top;
@@ -179,7 +179,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Writes parts of pixels as numbers; the compiler vectorises numbers better than bytes.
+/// Writes the parts of pixels as numbers; the compiler vectorises numbers better than bytes.
 #[inline(always)]
 fn widen<T: From<u8>>(pixels: &[[u8; 4]], wide: &mut [[T; 4]]) {
     for (wide, part) in wide.as_flattened_mut().iter_mut().zip(pixels.as_flattened()) {

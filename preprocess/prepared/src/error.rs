@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use proctor_vocabulary::SampleIndex;
 
-/// Why prepared samples could not be written or read.
+/// Reason why prepared samples could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum PreparedError {

@@ -74,12 +74,12 @@ impl Index {
         Ok(Self { file, path, sample_count })
     }
 
-    /// Number of samples of the data set.
+    /// Returns the number of samples of the data set.
     pub(crate) fn sample_count(&self) -> u64 {
         self.sample_count
     }
 
-    /// The entry of a sample; `None` if it was not prepared.
+    /// Returns the entry of a sample; `None` if it was not prepared.
     pub(crate) fn get(&self, index: SampleIndex) -> Result<Option<Entry>, PreparedError> {
         let mut bytes = [0; ENTRY_BYTES as usize];
         let read = self.file.read_exact_at(&mut bytes, self.place(index)?);

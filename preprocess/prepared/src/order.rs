@@ -17,13 +17,13 @@ pub struct Order {
     pub folder: PathBuf,
     /// Name of the pipeline.
     pub preprocessing: String,
-    /// How rows become samples, of a data set of clicks.
+    /// Grouping of rows into samples, for a data set of clicks.
     pub rows: RowAggregation,
     /// The tensors of a sample.
     pub inputs: Vec<Input>,
     /// The folder of caches.
     pub caches: PathBuf,
-    /// Samples to prepare, those that are there already among them. With none it is only listed.
+    /// Samples that must be prepared; existing ones are skipped. Empty: only list the data set.
     pub samples: Vec<u64>,
 }
 

@@ -41,22 +41,22 @@ impl Reader {
         Ok(Self { index: Index::open(folder)?, samples, path, folder: folder.to_owned() })
     }
 
-    /// Number of samples of the data set, prepared or not.
+    /// Returns the number of samples of the data set, prepared or not.
     #[must_use]
     pub fn sample_count(&self) -> u64 {
         self.index.sample_count()
     }
 
-    /// The file that holds the samples.
+    /// Returns the file that holds the samples.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.path
     }
 
-    /// The list of the data set's samples.
+    /// Returns the list of the data set's samples.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// If the file cannot be read.
     pub fn listing(&self) -> Result<Listing, PreparedError> {
         let path = self.folder.join(LISTING);
         let text = open_regular(&path)
@@ -65,7 +65,7 @@ impl Reader {
         serde_json::from_str(&text).map_err(|_| PreparedError::Foreign { path })
     }
 
-    /// Tells if a sample is there.
+    /// Returns whether a sample exists.
     ///
     /// # Errors
     /// [`PreparedError::NoSuchSample`], or the index cannot be read.
@@ -73,8 +73,8 @@ impl Reader {
         Ok(self.index.get(index)?.is_some())
     }
 
-    /// Returns whether a sample is there with exactly the bytes that were written; reads all of them. A crash of the
-    /// system may have left the entry of a record on the disk without the record.
+    /// Returns whether a sample exists with exactly the bytes that were written; reads all of them. reads all of them.
+    /// A crash of the system may have left the entry of a record on the disk without the record.
     ///
     /// # Errors
     /// [`PreparedError::NoSuchSample`], or a file cannot be read.
@@ -137,7 +137,7 @@ impl Reader {
         self.index.get(index)?.ok_or_else(absent)
     }
 
-    /// The head of a record, and where the bytes of the first tensor begin.
+    /// Returns the head of a record, and where the bytes of the first tensor begin.
     fn head(&self, index: SampleIndex, entry: Entry) -> Result<(Head, u64), PreparedError> {
         let mut offset = entry.offset;
         let next = || {
@@ -152,7 +152,7 @@ impl Reader {
         Ok((head, offset))
     }
 
-    /// The error of a read: a record that ends too early is damaged.
+    /// Returns the error of a read: a record that ends too early is damaged.
     fn error(&self, index: SampleIndex, source: io::Error) -> PreparedError {
         let path = self.path.clone();
         match source.kind() {

@@ -1,4 +1,4 @@
-//! Everything that decides what prepared samples are.
+//! Everything that determines prepared samples.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub struct Recipe {
     pub preprocessing: String,
     /// Version of the pipeline.
     pub version: u32,
-    /// How rows become samples, of a data set of clicks.
+    /// Grouping of rows into samples, for a data set of clicks.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rows: RowAggregation,
     /// The tensors of a sample.
@@ -36,10 +36,10 @@ fn is_default(rows: &RowAggregation) -> bool {
 #[serde(deny_unknown_fields)]
 pub struct Input {
     name: String,
-    /// As the benchmark has it.
+    /// Type in the benchmark.
     element_type: String,
     shape: Vec<usize>,
-    /// As the plugin wants it.
+    /// Type that the plugin wants.
     form_element_type: String,
     channels_last: bool,
     scale: f32,
@@ -47,7 +47,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// The input of a benchmark in a form.
+    /// Returns the input of a benchmark in a form.
     #[must_use]
     pub fn new(input: &TensorSpec, form: &InputForm) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Input {
         }
     }
 
-    /// The input as the benchmark has it, and the form; `None` if a type has no such name.
+    /// Returns the input in the benchmark's form, and the form; `None` if a type has no such name.
     #[must_use]
     pub fn parts(&self) -> Option<(TensorSpec, InputForm)> {
         let input = TensorSpec {
@@ -79,7 +79,7 @@ impl Input {
 }
 
 impl Recipe {
-    /// The folder of its samples below one of caches.
+    /// Returns the folder of its samples below one of caches.
     #[must_use]
     pub fn folder(&self, caches: &Path) -> PathBuf {
         let sum = sha256_hex(self.text().as_bytes());
@@ -87,7 +87,7 @@ impl Recipe {
         caches.join(FOLDER).join(format!("{}-{}", self.dataset, &sum[..24]))
     }
 
-    /// The recipe as it is written down.
+    /// Returns the recipe as it is written down.
     pub(crate) fn text(&self) -> String {
         serde_json::to_string_pretty(self).expect("all keys are text")
     }

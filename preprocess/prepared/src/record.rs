@@ -13,7 +13,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// The head as words of 64 bits: number of tensors; then of each, its bytes, its rank and its extents.
+    /// Returns the head as words of 64 bits: number of tensors; then of each, its bytes, its rank and its extents.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut words = vec![self.shapes.len()];
         for (shape, size) in self.shapes.iter().zip(&self.sizes) {

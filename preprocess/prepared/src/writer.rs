@@ -23,10 +23,10 @@ use crate::{
 #[derive(Debug)]
 pub struct Writer {
     index: Index,
-    /// Locked for as long as this is there.
+    /// Locked during the lifetime of this value.
     samples: File,
     path: PathBuf,
-    /// Where the next record begins.
+    /// Begin of the next record.
     end: u64,
 }
 
@@ -50,7 +50,7 @@ impl Writer {
         Ok(Self { index, samples, path, end })
     }
 
-    /// Tells if a sample is there.
+    /// Returns whether a sample exists.
     ///
     /// # Errors
     /// [`PreparedError::NoSuchSample`], or the index cannot be read.

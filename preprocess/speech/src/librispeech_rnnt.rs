@@ -13,10 +13,10 @@ const FULL_SCALE: f32 = 32_768.0;
 
 inventory::submit! { PipelineEntry { name: NAME, version: 2, build } }
 
-/// The waveform of a sound file of 16 kHz and one channel.
+/// Returns the waveform of a sound file of 16 kHz and one channel.
 ///
 /// # Errors
-/// The fault of the file.
+/// Returns the fault of the file.
 pub fn waveform(file: &[u8]) -> Result<Vec<f32>, SoundError> {
     let samples = decode(file, Format::SPEECH)?;
     Ok(samples.into_iter().map(|sample| f32::from(sample) / FULL_SCALE).collect())

@@ -9,7 +9,7 @@ pub struct Fit {
     pub stride: usize,
 }
 
-/// How an axis of a file becomes one of the result.
+/// Mapping of an axis of a file to one of the result.
 #[derive(Debug, Clone)]
 pub(crate) struct Axis {
     /// Voxels of the result, in order.
@@ -32,7 +32,7 @@ pub(crate) enum Place {
 pub(crate) struct Point {
     /// The voxel before it, and the one behind; the same at the end of the axis.
     pub(crate) voxels: [usize; 2],
-    /// Their weights, which add up to 1.
+    /// Weights, which add up to 1.
     pub(crate) weights: [f64; 2],
     /// The nearer of the two; the later one halfway.
     pub(crate) nearest: usize,

@@ -41,7 +41,7 @@ inventory::submit! { PipelineEntry { name: NAME, version: 1, build } }
 /// of a tensor of `[4, 224, 224, 160]`.
 ///
 /// # Errors
-/// The fault of a file, or that the case cannot be prepared.
+/// Returns the fault of a file, or that the case cannot be prepared.
 pub fn prepare(files: &[u8]) -> Result<Vec<f32>, VolumeError> {
     let mut values = vec![0.0; SHAPE.iter().product()];
     prepare_into(files, &mut values)?;
@@ -85,7 +85,7 @@ pub fn check(files: &[u8]) -> Result<(), VolumeError> {
     brain(&all, volumes[0].shape(), ROOM).map(drop)
 }
 
-/// The mask of a case, which fits into the room.
+/// Returns the mask of a case, which fits into the room.
 fn brain(modalities: &[&[f32]], shape: [usize; 3], room: [usize; 3]) -> Result<Mask, VolumeError> {
     let mask = Mask::of(modalities, shape).ok_or(VolumeError::Empty)?;
     let got = mask.shape();
@@ -99,7 +99,7 @@ fn brain(modalities: &[&[f32]], shape: [usize; 3], room: [usize; 3]) -> Result<M
 /// cropped as the modalities are, without padding, and become the classes of nnU-Net: 1 edema, 2 core, 3 enhancing.
 ///
 /// # Errors
-/// The fault of a file; a label that BraTS does not have.
+/// Returns the fault of a file; a label that BraTS does not have.
 pub fn prepare_labels(files: &[u8], segmentation: &[u8]) -> Result<Volume<u8>, VolumeError> {
     let part = "seg";
     let of_labels = |source| VolumeError::Nifti { part, source };
@@ -125,7 +125,7 @@ pub fn prepare_labels(files: &[u8], segmentation: &[u8]) -> Result<Volume<u8>, V
     Ok(Volume::new(mask.shape(), classes))
 }
 
-/// The volumes of a case, in the order of [`MODALITIES`], all of the same extents.
+/// Returns the volumes of a case, in the order of [`MODALITIES`], all of the same extents.
 fn modalities(files: &[u8]) -> Result<Vec<Volume<f32>>, VolumeError> {
     let files = bundle::split::<4>(files).map_err(VolumeError::Bundle)?;
     let volumes: Vec<_> =

@@ -2,13 +2,13 @@
 
 use proctor_nifti_file::NiftiError;
 
-/// Why a volume cannot be prepared.
+/// Reason why a volume cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum VolumeError {
     #[error("the file of {part} is unusable")]
     Nifti {
-        /// Which of the case's files, such as `imaging` or `t1ce`.
+        /// The file of the case, such as `imaging` or `t1ce`.
         part: &'static str,
         source: NiftiError,
     },

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use crate::axis::{Axis, Place, Point};
 
-/// Interpolates linearly along the three axes. `finish` is applied to what comes from the volume, not to the padding.
+/// Interpolates linearly along the three axes. `finish` is applied to the values of the volume, not to the padding.
 pub(crate) fn linear(
     volume: &Volume<f32>,
     axes: &[Axis; 3],
@@ -89,7 +89,7 @@ fn fill<T: Copy + Send + Sync, S>(
     Volume::new(shape, values)
 }
 
-/// The last axis: between the padding in front and behind lie the points.
+/// The last axis: the points lie between the padding on both sides.
 struct RowPlaces {
     front: usize,
     points: Vec<Point>,

@@ -96,7 +96,7 @@ impl Recipe {
 }
 
 impl Steps {
-    /// Extents of the prepared volume.
+    /// Returns the extents of the prepared volume.
     #[must_use]
     pub fn shape(&self) -> [usize; 3] {
         [0, 1, 2].map(|axis: usize| self.axes[axis].len())
@@ -126,11 +126,11 @@ impl Steps {
     }
 }
 
-/// The shape of the tensor that the scan of a case becomes, from the beginning of its file: one channel, then
+/// Returns the shape of the tensor that the scan of a case becomes, from the beginning of its file: one channel, then
 /// [`Steps::shape`].
 ///
 /// # Errors
-/// The fault of the header.
+/// Returns the fault of the header.
 pub fn tensor_shape(imaging: &[u8]) -> Result<[usize; 4], VolumeError> {
     let header = Image::parse_header(imaging).map_err(of_imaging)?;
     let [first, second, third] = KITS19.steps(&header)?.shape();
@@ -140,7 +140,7 @@ pub fn tensor_shape(imaging: &[u8]) -> Result<[usize; 4], VolumeError> {
 /// Prepares the scan of a case from the bytes of its `imaging.nii.gz`.
 ///
 /// # Errors
-/// The fault of the file, or that its volume cannot be prepared.
+/// Returns the fault of the file, or that its volume cannot be prepared.
 pub fn prepare(imaging: &[u8]) -> Result<Volume<f32>, VolumeError> {
     let image = Image::parse(imaging).map_err(of_imaging)?;
     let steps = KITS19.steps(image.header())?;
@@ -153,7 +153,7 @@ pub fn prepare(imaging: &[u8]) -> Result<Volume<f32>, VolumeError> {
 /// from the header of the scan; the labels' own header is ignored.
 ///
 /// # Errors
-/// The fault of the file, extents that differ from the scan's, or a label that KiTS19 does not have.
+/// Returns the fault of the file, extents that differ from the scan's, or a label that KiTS19 does not have.
 pub fn prepare_labels(segmentation: &[u8], imaging: &Header) -> Result<Volume<u8>, VolumeError> {
     let of_segmentation = |source| VolumeError::Nifti { part: "segmentation", source };
     let steps = KITS19.steps(imaging)?;
@@ -171,9 +171,9 @@ pub fn prepare_labels(segmentation: &[u8], imaging: &Header) -> Result<Volume<u8
     Ok(steps.labels(&labels))
 }
 
-/// Scans, each of a shape of its own.
+/// Scans, each of its own shape.
 struct Kits {
-    /// The largest.
+    /// The largest outputs.
     outputs: [TensorSpec; 1],
 }
 

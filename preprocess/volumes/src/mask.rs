@@ -12,7 +12,7 @@ pub(crate) struct Mask {
 }
 
 impl Mask {
-    /// The mask of modalities that all have these extents; `None` if all voxels are 0.
+    /// Returns the mask of modalities that all have these extents; `None` if all voxels are 0.
     pub(crate) fn of(modalities: &[&[f32]], shape: [usize; 3]) -> Option<Self> {
         let mut is_set = vec![false; shape.iter().product()];
         for modality in modalities {
@@ -31,7 +31,7 @@ impl Mask {
     }
 }
 
-/// The values within bounds, row-major.
+/// Returns the values within bounds, row-major.
 pub(crate) fn crop<T: Copy>(values: &[T], shape: [usize; 3], bounds: &[Range<usize>; 3]) -> Vec<T> {
     let [first, second, third] = bounds;
     let mut cropped = Vec::with_capacity(bounds.iter().map(ExactSizeIterator::len).product());

@@ -44,7 +44,7 @@ impl World {
         Err(status)
     }
 
-    /// The value of an attribute.
+    /// Returns the value of an attribute.
     ///
     /// # Safety
     /// There are as many bytes.

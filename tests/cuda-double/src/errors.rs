@@ -11,7 +11,7 @@ macro_rules! errors {
         impl CudaError {
             $(pub const $name: Self = Self($number);)*
 
-            /// Name and meaning.
+            /// Returns the name and meaning.
             pub fn texts(self) -> Option<(&'static CStr, &'static CStr)> {
                 match self.0 {
                     $($number => Some((

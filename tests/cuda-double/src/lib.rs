@@ -76,7 +76,7 @@ use std::{
 const NAMES: [&str; 5] =
     ["libcuda.so.1", "libnvrtc.so.12", "libcublasLt.so.12", "libcudnn.so.9", "libnvidia-ml.so.1"];
 
-/// Path of the library in the folder of the running test.
+/// Returns the path of the library in the folder of the running test.
 ///
 /// # Panics
 /// If it is not there.

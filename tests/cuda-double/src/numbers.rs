@@ -3,7 +3,7 @@
 use proctor_device::tensor::Tensor;
 use proctor_vocabulary::ElementType;
 
-/// Numbers of memory, as TF32 where that is said.
+/// Numbers in memory, as TF32 if so specified.
 ///
 /// # Safety
 /// There are as many.

@@ -23,7 +23,7 @@ struct Program {
     cubin: Vec<u8>,
 }
 
-/// A text of the caller.
+/// Returns a text of the caller.
 ///
 /// # Safety
 /// It ends in a zero.

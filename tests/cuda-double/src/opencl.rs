@@ -1,4 +1,4 @@
-//! The calls of OpenCL, by way of its loader.
+//! The calls of OpenCL, through its loader.
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_uint, c_void},
@@ -18,7 +18,7 @@ const KERNEL_ARG_ADDRESS_QUALIFIER: c_uint = 0x1196;
 const KERNEL_ARG_TYPE_NAME: c_uint = 0x1198;
 const ADDRESS_GLOBAL: c_uint = 0x119B;
 
-/// Options of the compiler: as the plugin `opencl` has them, and what there is to know about arguments.
+/// Options of the compiler: as in the plugin `opencl`, with information about arguments.
 const OPTIONS: &str = "-cl-std=CL1.2 -cl-kernel-arg-info";
 
 type Handle = *mut c_void;
@@ -110,7 +110,7 @@ impl OpenCl {
     /// Opens the first device.
     ///
     /// # Errors
-    /// Why there is none.
+    /// If there is none.
     pub fn open() -> Result<Self, String> {
         let _handlers = Handlers::kept();
         let functions = Functions::load().map_err(|error| error.to_string())?;
@@ -137,7 +137,7 @@ impl OpenCl {
         Ok(Self { functions, device, context, queue })
     }
 
-    /// Memory that kernels and the host share, at a multiple of a page; null if there is none.
+    /// Returns the memory that kernels and the host share, at a multiple of a page; null if there is none.
     pub fn allocate(&self, bytes: usize) -> *mut u8 {
         // SAFETY: the context lives; there is nothing else to promise.
         unsafe { (self.functions.clSVMAlloc)(self.context, MEM_READ_WRITE, bytes, 128) }.cast()
@@ -152,7 +152,7 @@ impl OpenCl {
     /// Builds a text.
     ///
     /// # Errors
-    /// The compiler's log.
+    /// Returns the compiler's log.
     pub fn build(&self, text: &str) -> Result<Program, String> {
         let _alone = ALONE.lock();
         // PoCL's compiler takes them for itself, which a real driver leaves alone.
@@ -195,7 +195,7 @@ impl OpenCl {
         }
     }
 
-    /// The kernel of this name.
+    /// Returns the kernel of this name.
     ///
     /// # Errors
     /// If the program has none.
@@ -251,7 +251,7 @@ impl OpenCl {
     /// Runs a kernel to its end.
     ///
     /// # Errors
-    /// OpenCL's.
+    /// Returns OpenCL's error.
     pub fn run(
         &self,
         kernel: &Kernel,
@@ -295,7 +295,7 @@ impl OpenCl {
     }
 }
 
-/// Size of a type, which may be a name that the text gives to another.
+/// Returns the size of a type, which may be a name that the text gives to another.
 fn bytes_of(text: &str, name: &str) -> Option<usize> {
     match name {
         "char" | "uchar" => Some(1),

@@ -7,10 +7,10 @@ use proctor_device::kernels;
 /// The beginning of a "cubin". A module is given without its length, so that it is a text that ends in a zero.
 const MAGIC: &str = "cuda double\n";
 
-/// The text of a kernel as OpenCL C.
+/// Returns the text of a kernel as OpenCL C.
 ///
 /// # Errors
-/// Why it is none of ours.
+/// Returns the reason why it is none of ours.
 pub(crate) fn as_opencl(text: &str, headers: &[(String, String)]) -> Result<String, String> {
     let [(name, header)] = headers else {
         return Err(format!("{} headers where one is needed", headers.len()));
@@ -24,12 +24,12 @@ pub(crate) fn as_opencl(text: &str, headers: &[(String, String)]) -> Result<Stri
     Ok(text.replace(kernels::CUDA_INCLUDE, kernels::OPENCL))
 }
 
-/// The "cubin" of a text.
+/// Returns the "cubin" of a text.
 pub(crate) fn cubin(text: &str, architecture: &str) -> Vec<u8> {
     format!("{MAGIC}{architecture}\n{text}\0").into_bytes()
 }
 
-/// Architecture and text of a "cubin".
+/// Returns the architecture and text of a "cubin".
 ///
 /// # Safety
 /// It is one, or at least the magic number can be read.

@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl World {
-    /// Does work until a stream has passed what it was asked for.
+    /// Runs work until a stream has passed its target.
     pub fn finish(&mut self, stream: Id) -> Done {
         while !self.streams[&stream].work.is_empty() {
             self.step()?;
@@ -129,7 +129,7 @@ impl World {
         Ok(())
     }
 
-    /// Whether the kernel and the memory of a launch are there.
+    /// Checks that the kernel and the memory of a launch exist.
     pub fn check_launch(&self, device: usize, launch: &Launch) -> Done {
         let Some(function) = self.functions.get(&launch.function) else {
             return self.mistake(CudaError::ERROR_INVALID_HANDLE, "the kernel of a launch is gone");

@@ -39,13 +39,13 @@ impl Settings {
         }
     }
 
-    /// The architecture as the compiler has it, such as `sm_90`.
+    /// Returns the architecture as the compiler has it, such as `sm_90`.
     pub fn architecture(&self) -> String {
         format!("sm_{}{}", self.capability.0, self.capability.1)
     }
 }
 
-/// Version of cuDNN, which may be asked for before there is a world.
+/// Returns the version of cuDNN, which may be queried before there is a world.
 pub(crate) fn cudnn_version() -> usize {
     number("CUDNN").unwrap_or(91_002)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{cublaslt::product::Product, cudnn::convolution::Convolution, opencl::Argument};
 
-/// Number of a thing that the double has handed out. No number comes twice.
+/// Number of an object of the double. No number comes twice.
 pub(crate) type Id = usize;
 
 /// A piece of work.
@@ -38,14 +38,14 @@ pub(crate) struct Launch {
 /// Bytes of the host.
 #[derive(Debug, Clone)]
 pub(crate) enum From {
-    /// As they were at the call.
+    /// Bytes as they were at the call.
     Taken(Arc<[u8]>),
     /// To be read when the work is done.
     Address(usize),
 }
 
 impl Work {
-    /// Whether it uses an address of a device from `begin` to before `end`.
+    /// Returns whether it uses an address of a device from `begin` to before `end`.
     pub fn uses_device(&self, begin: usize, end: usize) -> bool {
         let is_in = |address: usize| (begin..end).contains(&address);
         match self {
@@ -61,7 +61,7 @@ impl Work {
         }
     }
 
-    /// The same of the host.
+    /// Returns the same of the host.
     pub fn uses_host(&self, begin: usize, end: usize) -> bool {
         match self {
             Self::CopyIn { from: From::Address(from), .. } => (begin..end).contains(from),

@@ -1,4 +1,4 @@
-//! Everything that the double has handed out, behind one lock.
+//! All objects of the double, behind one lock.
 
 use std::{
     cell::Cell,
@@ -35,7 +35,7 @@ static WORLD: Mutex<Option<World>> = Mutex::new(None);
 
 pub(crate) struct Device {
     pub name: String,
-    /// Its primary context while it is retained.
+    /// Primary context while it is retained.
     pub context: Id,
     pub retained: u32,
     pub used: usize,
@@ -47,7 +47,7 @@ pub(crate) struct Device {
 pub(crate) struct Allocation {
     pub device: usize,
     pub bytes: usize,
-    /// Its start in memory of a device, including the guard before it.
+    /// Start in memory of a device, including the guard before it.
     pub begin: *mut u8,
 }
 
@@ -95,10 +95,10 @@ pub(crate) struct Counts {
     pub graphs: u64,
     pub copies: u64,
     pub products: u64,
-    /// How often the heuristic for products was asked.
+    /// Number of requests to the heuristic for products.
     pub proposals: u64,
     pub convolutions: u64,
-    /// How often the workspace of a convolution was asked for.
+    /// Number of requests for the workspace of a convolution.
     pub convolutions_asked: u64,
 }
 
@@ -154,7 +154,7 @@ impl World {
         })
     }
 
-    /// A number that was never used.
+    /// Returns a number that was never used.
     pub fn id(&mut self) -> Id {
         self.next += 0x10;
         self.next
@@ -166,7 +166,7 @@ impl World {
         Err(error)
     }
 
-    /// A line on stderr, and in the report.
+    /// Writes a line to stderr and to the report.
     pub fn note(&self, what: &str) {
         let line = format!("cuda double: {what}\n");
         // At the end of a process the reader may have gone.
@@ -174,14 +174,14 @@ impl World {
         self.report(&line);
     }
 
-    /// A line in the report alone.
+    /// Writes a line to the report alone.
     pub fn report(&self, line: &str) {
         let Some(path) = &self.settings.report else { return };
         let file = OpenOptions::new().create(true).append(true).open(path);
         let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
     }
 
-    /// A number below `count`, drawn.
+    /// Returns a number below `count`, drawn.
     pub fn drawn(&mut self, count: usize) -> usize {
         // Linear congruential, from Knuth.
         self.random =
@@ -189,7 +189,7 @@ impl World {
         (self.random >> 33) as usize % count.max(1)
     }
 
-    /// The device of the current context.
+    /// Returns the device of the current context.
     pub fn current(&self) -> Result<usize, CudaError> {
         let context = CURRENT.get();
         let device = self.devices.iter().position(|device| device.context != 0 && device.context == context);
@@ -199,7 +199,7 @@ impl World {
         }
     }
 
-    /// The allocation of a device with these bytes.
+    /// Checks that the device has an allocation with these bytes.
     pub fn within(&self, device: usize, address: usize, bytes: usize, what: &str) -> Done {
         let found = self.memory.range(..=address).next_back();
         let found = found.filter(|(begin, allocation)| address < *begin + allocation.bytes.max(1));
@@ -223,7 +223,7 @@ impl World {
         Ok(())
     }
 
-    /// Whether `holds` is true of any work in a stream, including work of a graph launched there.
+    /// Returns whether `holds` is true of any work in a stream, including work of a graph launched there.
     pub fn is_queued(&self, holds: impl Fn(&Work) -> bool) -> bool {
         let in_graph = |work: &Work| match work {
             Work::Graph(id) => self.executables.get(id).is_some_and(|graph| graph.work.iter().any(&holds)),
@@ -232,7 +232,7 @@ impl World {
         self.streams.values().any(|stream| stream.work.iter().any(in_graph))
     }
 
-    /// Refuses what may not be called while something is captured, and breaks the capture.
+    /// Refuses operations that are not allowed during a capture, and breaks the capture.
     pub fn not_in_capture(&mut self) -> Done {
         let thread = std::thread::current().id();
         // Global: not by any thread. Thread-local: not by this thread. Relaxed: anything.
@@ -245,7 +245,7 @@ impl World {
         self.mistake(CudaError::ERROR_STREAM_CAPTURE_UNSUPPORTED, "not allowed while a stream is captured")
     }
 
-    /// Names what was not given back of a device.
+    /// Names the unreleased resources of a device.
     pub fn leaks(&self, device: usize) -> Vec<String> {
         let counts = [
             ("allocations", self.memory.values().filter(|it| it.device == device).count()),
@@ -268,13 +268,13 @@ impl World {
     }
 }
 
-/// Calls something with the world, which cuInit makes.
+/// Runs a call with the world, which cuInit makes.
 pub(crate) fn call(name: &'static str, call: impl FnOnce(&mut World) -> Done) -> i32 {
     let done = with(name, call).unwrap_or(Err(CudaError::ERROR_NOT_INITIALIZED));
     done.err().unwrap_or(CudaError::SUCCESS).0
 }
 
-/// The same of any function; `None` if there is no world.
+/// Returns the same of any function; `None` if there is no world.
 pub(crate) fn with<T>(name: &'static str, call: impl FnOnce(&mut World) -> T) -> Option<T> {
     let mut world = WORLD.lock();
     let Some(world) = world.as_mut() else {
@@ -298,7 +298,7 @@ macro_rules! functions {
 }
 pub(crate) use functions;
 
-/// Makes the world if it is not there.
+/// Makes the world if it is missing.
 pub(crate) fn init() -> i32 {
     let mut world = WORLD.lock();
     if world.is_none() {

@@ -17,17 +17,17 @@ use crate::Case;
 const TOLERANCE: f64 = 1e-5;
 
 impl Case {
-    /// The outputs of a device, in the second of two runs.
+    /// Returns the outputs of a device, in the second of two runs.
     ///
     /// # Errors
-    /// The reason why the graph cannot be planned, or the device's.
+    /// Returns the reason why the graph cannot be planned, or the device's.
     pub fn outputs<D: Driver>(&self, device: &D, tuning: Tuning) -> Result<Vec<Array>, String> {
         let mut graph = self.graph.clone();
         passes::apply(&mut graph, None)?;
         computed(device, &graph, &self.inputs, tuning)
     }
 
-    /// The kernel or the library that computes each call of a device.
+    /// Returns the kernel or the library that computes each call of a device.
     ///
     /// # Errors
     /// As [`outputs`](Self::outputs).
@@ -93,7 +93,7 @@ impl Case {
     }
 }
 
-/// The outputs of a graph on a device, in the second of two runs.
+/// Returns the outputs of a graph on a device, in the second of two runs.
 fn computed<D: Driver>(
     device: &D,
     graph: &Graph,
@@ -137,7 +137,7 @@ fn assert_near(output: &Array, expected: &Array, tolerance: f64, what: &str) {
 /// element, or to the largest of the output up to 1.
 ///
 /// # Errors
-/// The first element that differs, or the shapes, in words.
+/// Returns the first element that differs, or the shapes, in words.
 pub fn difference(output: &Array, expected: &Array, tolerance: f64) -> Result<(), String> {
     if (output.element, &output.shape) != (expected.element, &expected.shape) {
         let (one, other) = (output.element, expected.element);

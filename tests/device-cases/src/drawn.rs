@@ -41,10 +41,10 @@ const EXACT: f64 = 0.0;
 /// the largest of the output up to 1.
 const COMPUTED: f64 = 1e-5;
 
-/// An operator, and what draws a file of it.
+/// An operator, and the function that draws a file of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Operator {
-    /// Its name, or the name of what several operators form together.
+    /// Name, or the common name of several operators.
     pub name: &'static str,
     draw: fn(&mut Drawing),
 }
@@ -63,7 +63,7 @@ pub struct Drawn {
 }
 
 impl Operator {
-    /// The file of a seed: the same in each run.
+    /// Returns the file of a seed: the same in each run.
     #[must_use]
     pub fn draw(&self, seed: u64) -> Drawn {
         // Operators with the same seed do not have the same shapes.
@@ -91,7 +91,7 @@ impl Operator {
 }
 
 impl Drawn {
-    /// The graph of the file, with its inputs.
+    /// Returns the graph of the file, with its inputs.
     #[must_use]
     pub fn case(&self) -> Case {
         let source = Source::from_bytes(Path::new(&self.name), &self.file).unwrap();
@@ -113,7 +113,7 @@ struct Drawing {
 }
 
 impl Drawing {
-    /// A number from `least` to `most`.
+    /// Returns a number from `least` to `most`.
     fn between(&mut self, least: usize, most: usize) -> usize {
         least + self.random.below(most - least + 1)
     }
@@ -126,25 +126,25 @@ impl Drawing {
         self.random.below(2) == 0
     }
 
-    /// A shape of this many dimensions, each of at least 1 element.
+    /// Returns a shape of this many dimensions, each of at least 1 element.
     fn shape(&mut self, rank: usize, most: usize) -> Vec<usize> {
         (0..rank).map(|_| self.between(1, most)).collect()
     }
 
-    /// A shape of `least` to 5 dimensions.
+    /// Returns a shape of `least` to 5 dimensions.
     fn any_shape(&mut self, least: usize) -> Vec<usize> {
         let rank = self.between(least, 5);
         self.shape(rank, [40, 40, 20, 9, 6, 4][rank])
     }
 
-    /// A shape that is broadcast to this one.
+    /// Returns a shape that is broadcast to this one.
     fn part_of(&mut self, shape: &[usize]) -> Vec<usize> {
         let kept = if self.coin() { shape.len() } else { self.between(0, shape.len()) };
         let part = shape[shape.len() - kept..].to_vec();
         part.into_iter().map(|extent| if self.random.below(3) == 0 { 1 } else { extent }).collect()
     }
 
-    /// A dimension of `rank`, counted from the front or the back.
+    /// Returns a dimension of `rank`, counted from the front or the back.
     fn axis(&mut self, rank: usize) -> (usize, i64) {
         let axis = self.between(0, rank - 1);
         let from_back = axis as i64 - rank as i64;
@@ -162,18 +162,18 @@ impl Drawing {
         numbers.into_iter().map(|number| least + (number + 1.0) / 2.0 * (most - least)).collect()
     }
 
-    /// An input of numbers from `least` to `most`.
+    /// Returns an input of numbers from `least` to `most`.
     fn input_of(&mut self, shape: &[usize], least: f32, most: f32) -> String {
         let numbers = self.numbers(shape.iter().product(), least, most);
         self.feed(Array::real(F32, shape, numbers.into_iter().map(f64::from).collect()))
     }
 
-    /// An input of numbers from -1 to 1.
+    /// Returns an input of numbers from -1 to 1.
     fn input(&mut self, shape: &[usize]) -> String {
         self.input_of(shape, -1.0, 1.0)
     }
 
-    /// An input of integers from `least` to `most`.
+    /// Returns an input of integers from `least` to `most`.
     fn integers(&mut self, element: ElementType, shape: &[usize], least: i64, most: i64) -> String {
         let values = self.integer_values(shape.iter().product(), least, most);
         self.feed(Array::integer(element, shape, values))
@@ -202,7 +202,7 @@ impl Drawing {
         self.builder.constant(&name, shape, &numbers)
     }
 
-    /// An input or a constant of numbers from -1 to 1.
+    /// Returns an input or a constant of numbers from -1 to 1.
     fn operand(&mut self, shape: &[usize]) -> String {
         if self.coin() { self.input(shape) } else { self.weights(shape) }
     }
@@ -214,7 +214,7 @@ impl Drawing {
         self.builder.constant_of(&name, element, shape, tensor.bytes.to_vec())
     }
 
-    /// A constant list.
+    /// Returns a constant list.
     fn list(&mut self, values: &[i64]) -> String {
         self.constant(I64, &[values.len()], values.to_vec())
     }
@@ -234,7 +234,7 @@ impl Drawing {
         self.output(&result, F32);
     }
 
-    /// An input of this type: numbers, small integers, or truth values.
+    /// Returns an input of this type: numbers, small integers, or truth values.
     fn input_like(&mut self, element: ElementType, shape: &[usize]) -> String {
         match element {
             F32 => self.input(shape),

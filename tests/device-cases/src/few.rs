@@ -1,6 +1,6 @@
 //! Small cases in which every kernel runs, few of each family: a kernel that is wrong shows here first.
 //!
-//! Extents are no multiples of tiles and groups, so that the last of them is cut off; stacks have two levels; windows
+//! Extents are not multiples of tiles and groups, so that the last of them is cut off; stacks have two levels; windows
 //! have strides, gaps and pads that differ. Further shapes are in the lists that these cases are taken from.
 
 use crate::{Case, named, operators, recurrent};
@@ -30,7 +30,7 @@ pub fn integers() -> Vec<Case> {
     operators::integers()
 }
 
-/// Elements and slices in any layout, and every function of an element.
+/// Returns the elements and slices in any layout, and every function of an element.
 #[must_use]
 pub fn elements() -> Vec<Case> {
     [operators::elements(), operators::functions(), operators::gathers()].concat()
@@ -52,20 +52,20 @@ pub fn attention() -> Vec<Case> {
     named(&operators::attention(), &names)
 }
 
-/// A layer of each cell.
+/// Returns a layer of each cell.
 #[must_use]
 pub fn recurrent() -> Vec<Case> {
     recurrent::of_each_cell()
 }
 
-/// Cases for numbers that are rounded as they are stored: by products, where some are rounded in between and the others
-/// not, and by a softmax.
+/// Returns the cases for numbers that are rounded as they are stored: by products, where some are rounded in between
+/// and the others not, and by a softmax.
 #[must_use]
 pub fn narrow() -> Vec<Case> {
     named(&operators::products(), &["[2, 3, 5, 7] by [7, 40]", "[5, 7] by its like, transposed"])
 }
 
-/// All of them.
+/// Returns all of them.
 #[must_use]
 pub fn all() -> Vec<Case> {
     [products(), convolutions(), integers(), elements(), rows(), attention(), recurrent()].concat()

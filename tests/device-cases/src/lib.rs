@@ -38,7 +38,7 @@ pub struct Case {
     pub inputs: Vec<Array>,
 }
 
-/// The cases of these names, in the order of the names.
+/// Returns the cases of these names, in the order of the names.
 ///
 /// # Panics
 /// If there is none of a name.

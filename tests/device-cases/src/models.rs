@@ -16,19 +16,19 @@ pub const DIGITS: [&str; 4] = ["digits-mlp", "digits-cnn", "digits-cnn-int8", "d
 /// Extent of dimensions that a file leaves open, except the batch.
 const OPEN_EXTENT: usize = 7;
 
-/// A model of the digits in batches of these sizes.
+/// Returns a model of the digits in batches of these sizes.
 #[must_use]
 pub fn digits(model: &str, batch_sizes: &[usize]) -> Vec<Case> {
     of_file(&digits_file(model), batch_sizes)
 }
 
-/// A generated model, made in a folder that is removed again, in batches of two.
+/// Returns a generated model, made in a folder that is removed again, in batches of two.
 #[must_use]
 pub fn generated(model: &str) -> Vec<Case> {
     in_generated(model, |file| of_file(file, &[2]))
 }
 
-/// Calls a function with each model's file, which is there until it returns, and a case of it.
+/// Calls a function with each model's file, which exists until it returns, and a case of it.
 pub fn for_each_file(mut call: impl FnMut(&Path, &Case)) {
     for model in DIGITS {
         let file = digits_file(model);

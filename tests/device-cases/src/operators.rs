@@ -8,7 +8,7 @@ use proctor_vocabulary::ElementType::{F32, I8, I64, U8};
 
 use crate::{Case, random::Random};
 
-/// A graph with inputs of these shapes, which `build` fills and names the outputs of.
+/// Returns a graph with inputs of these shapes, which `build` fills and names the outputs of.
 fn case(
     name: String,
     shapes: &[&[usize]],
@@ -56,7 +56,7 @@ pub fn convolutions_of_parts() -> Vec<Case> {
     [(1, 4), (3, 4), (1, 1), (2, 2)].map(of).into()
 }
 
-/// Convolutions and pools whose windows are wherever strides, dilations and pads put them.
+/// Convolutions and pools with windows at any strides, dilations and pads.
 #[must_use]
 pub fn windows() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -81,7 +81,7 @@ pub fn windows() -> Vec<Case> {
     cases
 }
 
-/// Convolutions with what may end them: a bias, a residual and activations, in groups and rows, too.
+/// Convolutions with possible ends: a bias, a residual and activations, in groups and rows, too.
 #[must_use]
 pub fn convolutions_with_ends() -> Vec<Case> {
     let (image, result): (&[usize], &[usize]) = (&[2, 6, 9, 7], &[2, 8, 9, 7]);
@@ -245,7 +245,7 @@ pub fn integers() -> Vec<Case> {
     })]
 }
 
-/// Elements in slices, backwards, transposed and broadcast.
+/// Returns the elements in slices, backwards, transposed and broadcast.
 #[must_use]
 pub fn elements() -> Vec<Case> {
     vec![case("elements".to_owned(), &[&[3, 4, 5], &[4, 1]], |builder, _| {
@@ -261,8 +261,8 @@ pub fn elements() -> Vec<Case> {
     })]
 }
 
-/// Every function of elements in one sum, each with a different factor: one kernel has all of them, and no function can
-/// be confused with another.
+/// Returns every function of elements in one sum, each with a different factor: one kernel has all of them, and no
+/// function can be confused with another.
 #[must_use]
 pub fn functions() -> Vec<Case> {
     vec![case("functions".to_owned(), &[&[6, 50], &[50]], |builder, _| {
@@ -315,7 +315,7 @@ pub fn gathers() -> Vec<Case> {
     })]
 }
 
-/// Reductions, softmax and normalisation of rows wherever their dimensions are.
+/// Reductions, softmax and normalisation of rows in any dimensions.
 #[must_use]
 pub fn rows() -> Vec<Case> {
     vec![case("rows".to_owned(), &[&[2, 3, 4, 5]], |builder, random| {
@@ -337,7 +337,7 @@ pub fn rows() -> Vec<Case> {
     })]
 }
 
-/// Integers that are clipped.
+/// Returns integers that are clipped.
 #[must_use]
 pub fn clipped_integers() -> Vec<Case> {
     vec![case("clipped integers".to_owned(), &[&[4, 25]], |builder, _| {
@@ -362,7 +362,7 @@ pub fn clipped_integers() -> Vec<Case> {
     })]
 }
 
-/// Functions of numbers at the ends of their range, and of what is not a number.
+/// Returns the functions of numbers at the ends of their range, and of what is not a number.
 #[must_use]
 pub fn not_numbers() -> Vec<Case> {
     const NUMBERS: [f64; 8] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1e4, -1e4, 0.5];

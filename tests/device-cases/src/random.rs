@@ -9,7 +9,7 @@ impl Random {
         self.0 >> 40
     }
 
-    /// A number from 0 to `count` - 1.
+    /// Returns a number from 0 to `count` - 1.
     pub(crate) fn below(&mut self, count: usize) -> usize {
         usize::try_from(self.next() >> 8).unwrap() % count
     }

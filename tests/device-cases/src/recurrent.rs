@@ -23,7 +23,7 @@ struct Layer {
     clip: Option<f32>,
     lengths: Option<Vec<i32>>,
     is_batch_first: bool,
-    /// Of the results Y, Y_h and Y_c: whether they are wanted.
+    /// Whether each of the results Y, Y_h and Y_c is wanted.
     wanted: [bool; 3],
 }
 
@@ -45,7 +45,7 @@ const PLAIN: Layer = Layer {
 };
 
 impl Layer {
-    /// A graph of the layer alone.
+    /// Returns a graph of the layer alone.
     fn case(&self, random: &mut Random) -> Case {
         const WIDTH: usize = 5;
         let &Self { hidden, batch, steps, .. } = self;
@@ -115,8 +115,8 @@ const OPERATORS: [(&str, bool); 3] = [("LSTM", false), ("GRU", false), ("GRU", t
 
 const DIRECTIONS: [&str; 3] = ["forward", "reverse", "bidirectional"];
 
-/// Layers of every cell in every size. Any cell, direction, size and batch meet each other in one of them; so do first
-/// states, peepholes and a bound, each there and not there.
+/// Returns the layers of every cell in every size. Any cell, direction, size and batch meet each other in one of them;
+/// so do first states, peepholes and a bound, each there and not there.
 #[must_use]
 pub fn layers() -> Vec<Case> {
     let random = &mut Random(1);
@@ -143,7 +143,7 @@ pub fn layers() -> Vec<Case> {
     cases
 }
 
-/// A layer of each cell, in a direction of its own, with sequences that end before the last step and first states.
+/// Returns a layer of each cell, in its own direction, with sequences that end before the last step and first states.
 /// Hidden units fill no whole number of vectors, nor sequences one of groups.
 #[must_use]
 pub fn of_each_cell() -> Vec<Case> {
@@ -168,7 +168,7 @@ pub fn of_each_cell() -> Vec<Case> {
     OPERATORS.into_iter().zip(directions).map(of).collect()
 }
 
-/// Layers of sizes that models have, which take a while to compute on the host.
+/// Returns the layers of sizes that models have, which take a while to compute on the host.
 #[must_use]
 pub fn large_layers() -> Vec<Case> {
     let random = &mut Random(5);
@@ -178,7 +178,7 @@ pub fn large_layers() -> Vec<Case> {
     sizes.map(of).collect()
 }
 
-/// Sequences that end before the last step.
+/// Returns the sequences that end before the last step.
 #[must_use]
 pub fn lengths() -> Vec<Case> {
     let random = &mut Random(2);
@@ -201,7 +201,7 @@ pub fn lengths() -> Vec<Case> {
     cases
 }
 
-/// Sequences whose first dimension is the batch.
+/// Returns the sequences whose first dimension is the batch.
 #[must_use]
 pub fn batch_first() -> Vec<Case> {
     let random = &mut Random(3);
@@ -218,7 +218,7 @@ pub fn batch_first() -> Vec<Case> {
     [1, 2].map(of).into()
 }
 
-/// Layers with a single result in use.
+/// Returns the layers with a single result in use.
 #[must_use]
 pub fn single_results() -> Vec<Case> {
     let random = &mut Random(4);

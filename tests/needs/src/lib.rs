@@ -1,4 +1,4 @@
-//! Declares what a test needs from its machine, and skips the test if that is missing.
+//! Declares the requirements of a test, and skips the test if one is missing.
 //!
 //! The runner counts a skipped test as passed. There are therefore two kinds of needs:
 //! - **hardware**, which a machine has or lacks: [`skip_without_hardware`] skips anywhere;
@@ -64,7 +64,7 @@ pub fn skip_without_hardware(missing: impl Display) {
     println!("{SKIPPED}{HARDWARE}{missing}");
 }
 
-/// Words to put before a command so that permissions bind it: none where they bind this process anyway.
+/// Returns the words to put before a command so that permissions bind it: none where they bind this process anyway.
 ///
 /// Without the program for it the test is to skip itself: `None`, and [`skip`] has said why.
 ///
@@ -87,7 +87,7 @@ pub fn bound_by_permissions() -> Option<Vec<&'static str>> {
 }
 
 /// Runs the one test of this name (with its modules, as the runner shows it) in a process that permissions bind, unless
-/// they bind this one. Returns whether the calling test is to go on: it is the one in that process, or needs none.
+/// they bind this one. Returns whether the calling test is to continue: it is the one in that process, or needs none.
 ///
 /// # Panics
 /// If that test fails or there is none, with its output; and as [`skip`].
@@ -105,21 +105,21 @@ pub fn run_again_bound_by_permissions(test: &str) -> bool {
     false
 }
 
-/// The name of a test (with its modules, as the runner shows it), from its function: for a test that runs itself or
-/// another one in a process of its own, by `--exact`.
+/// Returns the name of a test (with its modules, as the runner shows it), from its function: for a test that runs
+/// itself or another one in its own process, by `--exact`.
 #[must_use]
 pub fn name_of<T>(_test: T) -> &'static str {
     let path = any::type_name::<T>();
     path.split_once("::").map_or(path, |(_program, name)| name)
 }
 
-/// Whether permissions of files bind this process: root passes over them unless it lacks the capability.
+/// Returns whether permissions of files bind this process: root passes over them unless it lacks the capability.
 fn permissions_bind() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     effective_capabilities(&status).is_none_or(|set| set & DAC_OVERRIDE == 0)
 }
 
-/// The set of capabilities in effect, from the text of `/proc/<id>/status`.
+/// Returns the set of capabilities in effect, from the text of `/proc/<id>/status`.
 fn effective_capabilities(status: &str) -> Option<u64> {
     let digits = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
     u64::from_str_radix(digits.trim(), 16).ok()

@@ -16,7 +16,7 @@ const OURS_ALONE: [&str; 2] = ["rules", "multi_stream_interval_ms"];
 /// Starts the driver of the official LoadGen, which takes a case as a line of JSON and gives its outcome as another.
 ///
 /// # Errors
-/// The reason why it cannot run here.
+/// Returns the reason why it cannot run here.
 pub fn official_loadgen() -> Result<PythonPipe, String> {
     PythonPipe::start(&Path::new(env!("CARGO_MANIFEST_DIR")).join(DRIVER), LOADGEN_PACKAGE)
 }

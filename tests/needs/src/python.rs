@@ -13,7 +13,7 @@ use crate::skip;
 /// Exit code of a script that lacks a package.
 const LACKS_PACKAGE: i32 = 3;
 
-/// Runs a script with the python3 that is found, and returns what it has printed.
+/// Runs a script with the available python3, and returns its output.
 ///
 /// `None` where there is no python3, or where the script has printed which package it lacks and ended with 3: the test
 /// has then said that it skips itself. `packages` are those that `cargo xtask setup` gets for it.
@@ -42,7 +42,7 @@ pub fn python(script: &Path, arguments: &[&dyn AsRef<OsStr>], packages: &str) ->
 /// is one folder for each version of Python.
 ///
 /// # Errors
-/// The reason why they are not there.
+/// Returns the reason why they are not there.
 pub fn python_packages(folder: &str) -> Result<PathBuf, String> {
     let output = Command::new("python3")
         .args(["-c", "import sys; print(sys.implementation.cache_tag)"])
@@ -67,7 +67,7 @@ impl PythonPipe {
     /// Starts a script with one argument: the folder of its packages, which [`python_packages`] finds below `packages`.
     ///
     /// # Errors
-    /// The reason why it cannot run here.
+    /// Returns the reason why it cannot run here.
     pub fn start(script: &Path, packages: &str) -> Result<Self, String> {
         Self::start_with(script, &python_packages(packages)?)
     }

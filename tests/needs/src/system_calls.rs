@@ -20,7 +20,7 @@ use crate::skip_without_hardware;
 /// Stands for a thread that the kernel does not forbid anything.
 const FREE: i32 = -1;
 
-/// Returns whether `work` comes to its end without a system call, on a thread of its own that did `prepare` before.
+/// Returns whether `work` ends without a system call, on its own thread that did `prepare` before.
 ///
 /// During `work` the kernel ends that thread at any call but `read`, `write` and the return from a signal. `None` where
 /// it forbids nothing; the test has then said that it skips itself. The thread's own end is a system call too, so what

@@ -21,7 +21,7 @@ use crate::{
 /// A test with a model in it opens a [`Bed`] instead; this is for what comes before, and for several models in turn.
 ///
 /// # Errors
-/// Message for the user: the plugin is not linked in, an option is wrong, or the plugin does not open.
+/// Returns a message for the user: the plugin is not linked in, an option is wrong, or the plugin does not open.
 pub fn open(plugin: &'static str, options: &[(&str, &str)]) -> Result<Backend, String> {
     let library = LoadedPlugin::load(&PluginLocation::Linked(plugin)).map_err(text)?;
     let given: BTreeMap<String, String> =
@@ -54,7 +54,8 @@ impl Bed {
     /// Loads a model and makes its instances. A plugin has one model at a time.
     ///
     /// # Errors
-    /// Message for the user: the plugin does not declare what is demanded, does not load it, or makes no instance.
+    /// Returns a message for the user: the plugin does not declare what is demanded, does not load it, or makes no
+    /// instance.
     pub fn load(backend: &Backend, demand: &ModelDemand) -> Result<Self, String> {
         let model = backend.load_model(demand).map_err(text)?;
         let instances = (0..demand.instance_count).map(|index| model.create_instance(index));
@@ -62,17 +63,17 @@ impl Bed {
         Ok(Self { instances, model, backend: backend.clone(), demand: demand.clone() })
     }
 
-    /// Runs all samples in batches of these sizes, used in turn, on every instance; each has a thread of its own. The
-    /// last batch has the remaining samples.
+    /// Runs all samples in batches of these sizes, used in turn, on every instance; each has its own thread. The last
+    /// batch has the remaining samples.
     ///
     /// A run is a whole phase of the model's life: the samples are prepared, each instance warms up with as many of
     /// them as a batch may have, the timed part starts, the batches run, the plugin flushes and stops, and the samples
     /// are released.
     ///
     /// # Errors
-    /// Message for the user: what the plugin refused, the first batch or sample that failed, and its misbehaviour
-    /// (see the [crate](crate)). An instance ends with its first batch that fails; the phase is ended in any case, and
-    /// the bed can run again.
+    /// Returns a message for the user: what the plugin refused, the first batch or sample that failed, and its
+    /// misbehaviour (see the [crate](crate)). An instance ends with its first batch that fails; the phase is ended in
+    /// any case, and the bed can run again.
     ///
     /// # Panics
     /// If there are no samples, no sizes, or a size is 0.
@@ -80,7 +81,7 @@ impl Bed {
         self.run_each(samples, &vec![sizes; self.instances.len()])
     }
 
-    /// As [`run`](Self::run), with sizes of its own for each instance.
+    /// Works as [`run`](Self::run), with its own sizes for each instance.
     ///
     /// # Errors
     /// As of [`run`](Self::run).
@@ -104,19 +105,19 @@ impl Bed {
         Ok(Run { instances, metrics })
     }
 
-    /// The loaded model, to ask it how it will run, for example.
+    /// Returns the loaded model, to ask it how it will run, for example.
     #[must_use]
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The opened plugin.
+    /// Returns the opened plugin.
     #[must_use]
     pub fn backend(&self) -> &Backend {
         &self.backend
     }
 
-    /// The demand that was loaded.
+    /// Returns the demand that was loaded.
     #[must_use]
     pub fn demand(&self) -> &ModelDemand {
         &self.demand
@@ -171,7 +172,7 @@ impl Bed {
     }
 }
 
-/// The value, unless something went wrong with it or after it.
+/// Returns the value, unless there was an error with it or after it.
 fn both<T>(value: Result<T, String>, after: Result<(), String>) -> Result<T, String> {
     match (value, after) {
         (Ok(value), Ok(())) => Ok(value),

@@ -5,19 +5,19 @@ use std::path::Path;
 use proctor_plugin_api::vocabulary::{ElementType, Intent, Scenario, TensorSpec};
 use proctor_plugin_host::ModelDemand;
 
-/// A tensor of one sample.
+/// Returns a tensor of one sample.
 #[must_use]
 pub fn spec(name: &str, element_type: ElementType, shape: &[usize]) -> TensorSpec {
     TensorSpec { name: name.into(), element_type, shape: shape.to_vec() }
 }
 
-/// A tensor of one sample, of f32.
+/// Returns a tensor of one sample, of f32.
 #[must_use]
 pub fn f32_spec(name: &str, shape: &[usize]) -> TensorSpec {
     spec(name, ElementType::F32, shape)
 }
 
-/// A demand for the model in a file: for one instance and batches of one, on the first device and in the first
+/// Returns a demand for the model in a file: for one instance and batches of one, on the first device and in the first
 /// precision that the plugin declares.
 ///
 /// Takes the format from the file's extension and the name of the model from the file, which is right for

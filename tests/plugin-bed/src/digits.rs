@@ -18,7 +18,7 @@ use crate::{
     run::Answer,
 };
 
-/// The models; each is there as an ONNX file and as a safetensors file.
+/// The models, each as an ONNX file and as a safetensors file.
 pub const MODELS: [&str; 3] = ["digits-cnn", "digits-lstm", "digits-mlp"];
 
 /// Number of classes, and so of logits.
@@ -29,17 +29,17 @@ const CLASSES: usize = 10;
 pub struct Reference {
     /// The logits of the first images: `[image][digit]`.
     pub logits: Vec<Vec<f64>>,
-    /// The digit that each image is taken for.
+    /// The digit that each image is read as.
     pub predictions: String,
 }
 
-/// A file of the benchmark.
+/// Returns a file of the benchmark.
 #[must_use]
 pub fn file(name: &str) -> PathBuf {
     folder().join("digits").join(name)
 }
 
-/// A demand for one of the models, by the name of its file: `digits-cnn.onnx`.
+/// Returns a demand for one of the models, by the name of its file: `digits-cnn.onnx`.
 #[must_use]
 pub fn model(name: &str) -> ModelDemand {
     let image: &[usize] = match name.split('.').next() {
@@ -50,7 +50,7 @@ pub fn model(name: &str) -> ModelDemand {
     demand(&file(name), &[f32_spec("image", image)], &[f32_spec("logits", &[CLASSES])])
 }
 
-/// The 600 images of the validation set, which all of the models take: 64 pixels within `[0, 1]`.
+/// Returns the 600 images of the validation set, which all of the models take: 64 pixels within `[0, 1]`.
 ///
 /// # Panics
 /// If the files differ from the repository's.
@@ -65,7 +65,7 @@ pub fn images() -> Vec<Vec<f32>> {
     (0..digits.sample_count()).map(image).collect()
 }
 
-/// The reference framework's answers to the [`images`].
+/// Returns the reference framework's answers to the [`images`].
 ///
 /// # Panics
 /// If the model does not exist.
@@ -80,7 +80,7 @@ pub fn reference(model: &str) -> Reference {
     all.models.remove(model).expect("reference.json knows the model")
 }
 
-/// The digits that answers are for: of each the place of the largest logit.
+/// Returns the digits that answers are for: of each the place of the largest logit.
 ///
 /// # Panics
 /// If an answer is not ten logits.
@@ -94,8 +94,8 @@ pub fn predictions(answers: &[Answer]) -> String {
 }
 
 impl Reference {
-    /// The largest absolute difference of a logit, over the answers to the first images; NaN if one is not a number.
-    /// There may be more answers than logits, or fewer.
+    /// Returns the largest absolute difference of a logit, over the answers to the first images; NaN if one is not a
+    /// number. There may be more answers than logits, or fewer.
     ///
     /// # Panics
     /// If there are no answers, or an answer is not ten logits.
@@ -116,7 +116,7 @@ impl Reference {
     }
 }
 
-/// The folder of the data.
+/// Returns the folder of the data.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets")
 }

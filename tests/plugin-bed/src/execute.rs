@@ -1,4 +1,4 @@
-//! The batches of one instance, one after the other.
+//! The batches of one instance, one after another.
 
 use parking_lot::Mutex;
 use proctor_plugin_api::vocabulary::{
@@ -32,7 +32,7 @@ pub(crate) fn batches(
     batches
 }
 
-/// Runs the batches to the first that fails, on a thread that begins and ends for it.
+/// Runs the batches up to the first failure, on a thread of their own.
 pub(crate) fn execute(
     instance: &mut Instance,
     batches: &[Vec<QuerySample>],

@@ -22,7 +22,7 @@ impl Ids {
         ResponseId(1 + instance * self.sample_count + index.0)
     }
 
-    /// The instance and the sample behind an id, of however many instances there are.
+    /// Returns the instance and the sample behind an id, of however many instances there are.
     fn meaning(self, id: ResponseId) -> Option<(usize, SampleIndex)> {
         let from_0 = id.0.checked_sub(1)?;
         let instance = usize::try_from(from_0 / self.sample_count).ok()?;
@@ -30,7 +30,7 @@ impl Ids {
     }
 }
 
-/// Takes what the plugin reports from any thread.
+/// Receives the plugin's reports from any thread.
 #[derive(Default)]
 pub(crate) struct Reported {
     first_tokens: Mutex<Vec<ResponseId>>,
@@ -41,7 +41,7 @@ impl Reported {
     /// Gives the first tokens to the instances that they belong to.
     ///
     /// # Errors
-    /// A sentence about the first report that cannot be right.
+    /// Returns a sentence about the first report that cannot be right.
     pub(crate) fn hand_out(&self, ids: Ids, ran: &mut [Ran]) -> Result<(), String> {
         if let Some(id) = taken(&self.completed).first() {
             return Err(format!("the plugin completed id {id}, which is the host's to complete"));

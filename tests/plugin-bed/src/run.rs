@@ -37,20 +37,20 @@ pub struct Answer {
 }
 
 impl Run {
-    /// The answers of the first instance, which is often the only one.
+    /// Returns the answers of the first instance, which is often the only one.
     #[must_use]
     pub fn answers(&self) -> &[Answer] {
         &self.instances[0].answers
     }
 
-    /// The stages of all batches, instance by instance.
+    /// Returns the stages of all batches, instance by instance.
     pub fn stages(&self) -> impl Iterator<Item = &[Stage]> {
         self.instances.iter().flat_map(|ran| ran.stages.iter().map(Vec::as_slice))
     }
 }
 
 impl Answer {
-    /// Divides a response into its outputs, stored one after the other; the last one gets the rest.
+    /// Divides a response into its outputs, stored one after another; the last one gets the rest.
     pub(crate) fn split(response: &[u8], specs: &[TensorSpec], token_count: u32) -> Self {
         let mut rest = response;
         let mut outputs = Vec::with_capacity(specs.len());

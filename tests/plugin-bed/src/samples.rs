@@ -1,4 +1,4 @@
-//! Samples in memory, as a host has them.
+//! Samples in memory, in a host's layout.
 
 use std::sync::Arc;
 
@@ -26,27 +26,27 @@ struct Aligned {
 }
 
 impl Samples {
-    /// Samples from the bytes of their tensors: `[sample][input]`.
+    /// Returns the samples from the bytes of their tensors: `[sample][input]`.
     #[must_use]
     pub fn new(samples: &[Vec<Vec<u8>>]) -> Self {
         let sample = |inputs: &Vec<Vec<u8>>| inputs.iter().map(|bytes| Aligned::copy(bytes)).collect();
         Self { samples: samples.iter().map(sample).collect(), shapes: Arc::default() }
     }
 
-    /// The samples with a shape for each tensor: `[sample][input]`.
+    /// Returns the samples with a shape for each tensor: `[sample][input]`.
     #[must_use]
     pub fn with_shapes(self, shapes: Vec<Vec<Vec<usize>>>) -> Self {
         Self { shapes: shapes.into(), ..self }
     }
 
-    /// Samples of one tensor of f32.
+    /// Returns the samples of one tensor of f32.
     #[must_use]
     pub fn of_f32(samples: &[Vec<f32>]) -> Self {
         let samples = samples.iter().map(|values| vec![Aligned::copy(&f32_bytes(values))]).collect();
         Self { samples, shapes: Arc::default() }
     }
 
-    /// The index of every sample, in order.
+    /// Returns the index of every sample, in order.
     #[must_use]
     pub fn indices(&self) -> Vec<SampleIndex> {
         (0..self.samples.len() as u64).map(SampleIndex).collect()

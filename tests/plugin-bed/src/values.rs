@@ -1,12 +1,12 @@
 //! Values as the bytes of a tensor, and back.
 
-/// The bytes of values, row-major, as a sample has them.
+/// Returns the bytes of values, row-major, as in a sample.
 #[must_use]
 pub fn f32_bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// The values of a tensor of f32.
+/// Returns the values of a tensor of f32.
 ///
 /// # Panics
 /// If the bytes are no whole number of values.
@@ -15,13 +15,13 @@ pub fn f32_values(bytes: &[u8]) -> Vec<f32> {
     words(bytes).iter().map(|word| f32::from_le_bytes(*word)).collect()
 }
 
-/// The bytes of values, row-major, as a sample has them.
+/// Returns the bytes of values, row-major, as in a sample.
 #[must_use]
 pub fn i32_bytes(values: &[i32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// The values of a tensor of i32.
+/// Returns the values of a tensor of i32.
 ///
 /// # Panics
 /// If the bytes are no whole number of values.

@@ -37,7 +37,7 @@ fn check_record(json: &Value, record: &LogRecord) {
     assert_eq!(data.to_ascii_lowercase(), digits);
 }
 
-/// The records as the load generator writes them.
+/// Returns the records as the load generator writes them.
 fn written(records: &[LogRecord]) -> Vec<u8> {
     let memory = "memory takes any text";
     let mut log = AccuracyLogWriter::new(Vec::new()).expect(memory);

@@ -11,7 +11,7 @@ const MEMORY_FACTOR: u64 = 16;
 const EXACT_NS: f64 = 1e15;
 
 /// Checks the reader of traces: a trace written in its normal form is read as the same, its instants are those that a
-/// reader of doubles finds, and a refusal names a line that the file has.
+/// reader of doubles finds, and a refusal names a line of the file.
 ///
 /// # Panics
 /// If an invariant does not hold.

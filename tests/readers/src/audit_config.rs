@@ -6,8 +6,9 @@ use proctor_loadgen::{
 };
 use proctor_vocabulary::Scenario;
 
-/// Checks the reader of `audit.config`: it changes what the same text as another file changes for any model, and never
-/// the seeds or what else only the built-in file may set. The length of the file decides for which scenario it is read.
+/// Checks the reader of `audit.config`: it changes the same settings as the same text in another file for any model,
+/// and never the seeds or others that only the built-in file may set. The length of the file decides for which scenario
+/// it is read.
 ///
 /// # Panics
 /// If an invariant does not hold.

@@ -12,8 +12,8 @@ const FIXED_BYTES: u64 = 1 << 20;
 /// A pair of five bytes is a node of the parser's tree, and an error with the names that are near.
 const MEMORY_FACTOR: u64 = 512;
 
-/// Checks the reader of definitions, whose text may come from anywhere: what it accepts says what a reader of any TOML
-/// reads, in sizes that cannot overflow.
+/// Checks the reader of definitions, whose text may come from anywhere: an accepted one reads as with any TOML reader,
+/// in sizes that cannot overflow.
 ///
 /// # Panics
 /// If an invariant does not hold.

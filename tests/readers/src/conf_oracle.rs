@@ -2,13 +2,13 @@
 
 use proctor_c_numbers::{strtod, strtoull};
 
-/// A key with its value, as it stands in the file.
+/// A key with its value, as written in the file.
 pub(crate) struct Assignment<'a> {
     pub(crate) key: &'a str,
     pub(crate) word: &'a str,
 }
 
-/// The contents of a file: its assignments in order, or the numbers of the lines in error.
+/// Returns the contents of a file: its assignments in order, or the numbers of the lines in error.
 pub(crate) fn assignments(text: &str) -> Result<Vec<Assignment<'_>>, Vec<u64>> {
     let (mut found, mut wrong) = (Vec::new(), Vec::new());
     for (index, text) in text.split('\n').enumerate() {
@@ -28,7 +28,7 @@ pub(crate) fn assignments(text: &str) -> Result<Vec<Assignment<'_>>, Vec<u64>> {
     if wrong.is_empty() { Ok(found) } else { Err(wrong) }
 }
 
-/// The value of a setting: the last assignment of the first of the four keys that has one.
+/// Returns the value of a setting: the last assignment of the first of the four keys that has one.
 pub(crate) fn find<'a>(
     assignments: &'a [Assignment<'a>],
     model: &str,
@@ -53,12 +53,12 @@ pub(crate) fn integer(word: &str) -> u64 {
     strtoull(word).0
 }
 
-/// Whether either of them reads the whole word.
+/// Returns whether either of them reads the whole word.
 pub(crate) fn is_number(word: &str) -> bool {
     strtod(word).1 == word.len() || strtoull(word).1 == word.len()
 }
 
-/// The words between what C's `isspace` calls white space.
+/// Returns the words between characters that C's `isspace` calls white space.
 pub(crate) fn words(text: &str) -> Vec<&str> {
     let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\x0b' | '\x0c' | '\r');
     text.split(is_space).filter(|word| !word.is_empty()).collect()

@@ -6,7 +6,7 @@ use proctor_scaling::CurveLibrary;
 
 use crate::memory::bounded;
 
-/// A line of four bytes is a name of its own, a list of one latency, and an entry of the names that were seen.
+/// A line of four bytes is its own name, a list of one latency, and an entry of the names that were seen.
 const MEMORY_FACTOR: u64 = 128;
 
 /// Checks the reader of curves: it refuses a line that the file has, or reads what is read again as it was written, and

@@ -37,7 +37,7 @@ fn written(log: &DetailLog) -> Vec<u8> {
     text
 }
 
-/// Every line is an entry, and as far as it is JSON, it says what a JSON reader reads.
+/// Checks that every line is an entry, and that the JSON ones read as a JSON reader reads them.
 fn check_lines(data: &[u8], log: &DetailLog) {
     let text = String::from_utf8_lossy(data);
     let lines: Vec<_> = text.lines().collect();

@@ -8,7 +8,7 @@ thread_local! {
     static FOLDER: TempDir = tempfile::tempdir().expect("a folder can be made");
 }
 
-/// A folder of this thread.
+/// Returns a folder of this thread.
 pub(crate) fn with_folder<T>(read: impl FnOnce(&Path) -> T) -> T {
     let folder: &'static LocalKey<TempDir> = &FOLDER;
     folder.with(|folder| read(folder.path()))

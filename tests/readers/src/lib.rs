@@ -1,5 +1,5 @@
-//! Properties that hold for every file reader, and for what the host reads from a plugin, on any input: for property
-//! tests and fuzz targets.
+//! Properties of every file reader, and of the host's readers of plugin data, on any input: for property tests and fuzz
+//! targets.
 //!
 //! Each function takes the bytes of a file, reads them, and panics if an invariant does not hold:
 //! - any bytes are read or refused, and a refusal names a line that the file has;

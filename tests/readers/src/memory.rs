@@ -8,7 +8,7 @@ pub(crate) fn bounded<T>(length: usize, factor: u64, read: impl FnOnce() -> T) -
     bounded_besides(FIXED_BYTES, length, factor, read)
 }
 
-/// The same with another fixed amount.
+/// Returns the same with another fixed amount.
 pub(crate) fn bounded_besides<T>(
     fixed_bytes: u64,
     length: usize,

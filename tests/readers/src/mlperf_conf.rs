@@ -54,7 +54,7 @@ fn check_as(text: &str, kind: ConfigFileKind, scenario: Scenario) {
     }
 }
 
-/// One setting of each conversion.
+/// Writes one setting of each conversion.
 fn check_values(expected: &[Assignment<'_>], kind: ConfigFileKind, scenario: Scenario, got: &TestSettings) {
     let run = scenario.name();
     let default = TestSettings::default();
@@ -95,7 +95,7 @@ fn check_values(expected: &[Assignment<'_>], kind: ConfigFileKind, scenario: Sce
     expect("token_latency_scaling_factor", scaling.and_then(|word| unsigned(integer(word))));
 }
 
-/// The lines that had an effect, one assignment each, say the same.
+/// Checks that the effective lines alone, one assignment each, give the same settings.
 fn check_normal_form(
     text: &str,
     kind: ConfigFileKind,

@@ -18,14 +18,14 @@ use crate::{file::with_folder, memory::bounded_besides};
 const FIXED_BYTES: u64 = 1 << 20;
 /// A message of two bytes is a node of some hundred.
 const MEMORY_FACTOR: u64 = 512;
-/// Constants of a graph may be computed from small ones: what the graph's reader lets them become, several times.
+/// Limit of computed constants: a multiple of the limit of the graph's reader.
 const GRAPH_BYTES: u64 = 1 << 30;
 /// Maximum number of bytes of the inputs and of the values in between of a graph that is run.
 const RUN_BYTES_MAX: usize = 1 << 20;
 /// Extent of each free dimension.
 const FREE_EXTENT: usize = 2;
 
-/// Checks the reader of ONNX files: it reads or refuses, and what it read fits a benchmark or does not.
+/// Checks the reader of ONNX files: it reads or refuses, and a read file fits a benchmark or does not.
 ///
 /// # Panics
 /// If an invariant does not hold.
@@ -44,7 +44,7 @@ pub fn check_onnx_file(data: &[u8]) {
     });
 }
 
-/// A benchmark with the tensors of the model itself is refused in words or fits with the shapes that it has.
+/// Checks that a benchmark with the model's own tensors is refused in words, or fits with the shapes that it has.
 fn check_fit(file: &OnnxFile) {
     let spec = |dims: Option<&Vec<Dim>>| TensorSpec {
         name: "tensor".to_owned(),

@@ -35,7 +35,7 @@ pub fn check_plan_cache(data: &[u8]) {
     });
 }
 
-/// The key of the seeds.
+/// Returns the key of the seeds.
 fn key() -> PlanKey {
     let shape = LayerShape {
         cell: Cell::Lstm,

@@ -13,8 +13,8 @@ const FIXED_BYTES: u64 = 1 << 20;
 /// Header and names as maps, values converted and packed; a narrow layer is padded to vectors of 16.
 const MEMORY_FACTOR: u64 = 512;
 
-/// Checks the reader of weights: a tensor that it hands out has the shape that the header says and as many values, and
-/// the layers of a file are made or refused.
+/// Checks the reader of weights: a tensor has the shape that the header says and as many values, and the layers of a
+/// file are made or refused.
 ///
 /// # Panics
 /// If an invariant does not hold.

@@ -61,7 +61,7 @@ fn check_values(table: &Table, settings: &Settings) {
     }
 }
 
-/// The same settings by their exact names.
+/// Checks that the same settings are read by their exact names.
 fn check_normal_form(settings: &Settings) {
     let mut normal = Table::new();
     for (key, effective) in from_file(settings) {

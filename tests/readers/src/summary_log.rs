@@ -13,8 +13,8 @@ const MEMORY_FACTOR: u64 = 128;
 /// Title of the results, which a log has once at most.
 const TITLE: &str = "MLPerf Results Summary";
 
-/// Checks the reader of the summary log: it refuses another kind of file and the summaries of several tests, and has of
-/// each name the value of its first line.
+/// Checks the reader of the summary log: it refuses another kind of file and the summaries of several tests, and takes
+/// for each name the value of its first line.
 ///
 /// # Panics
 /// If an invariant does not hold.
@@ -38,7 +38,7 @@ fn read(data: &[u8]) -> Result<SummaryLog, ResultsError> {
     log.map(|log| log.expect("the file is there"))
 }
 
-/// The log in LoadGen's form, with its entries by another reading of the text, which must agree with the log.
+/// Returns the log in LoadGen's form, with its entries by another reading of the text, which must agree with the log.
 fn written(text: &str, log: &SummaryLog) -> String {
     let mut written = format!("{TITLE}\n");
     let mut seen = HashSet::new();

@@ -1,7 +1,7 @@
 //! Races threads over the scheduler and completions, for as many seconds as the argument says.
 //!
 //! It is a plain program, because ThreadSanitizer finds races in Rust's test harness, which is built without it. It
-//! runs load generator tests one after the other, in every scenario, against four systems: the scheduler with four
+//! runs load generator tests one after another, in every scenario, against four systems: the scheduler with four
 //! instances, once with batches and once with single samples; the scheduler while its knobs are turned; and a thread
 //! pool that completes whole queries in pieces and in any order. Each test must have no error, and each of its samples
 //! must complete.

@@ -54,7 +54,7 @@ impl Shared {
         }
     }
 
-    /// A few queued samples, or `None` once the pool closes.
+    /// Returns a few queued samples, or `None` once the pool closes.
     fn take(&self, count: usize, from_front: bool) -> Option<Vec<QuerySample>> {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let waits = |queue: &mut Queue| queue.samples.is_empty() && !queue.is_closed;

@@ -17,7 +17,7 @@ use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample, QuerySampleResp
 
 const INSTANCE_COUNT: usize = 4;
 
-/// A scheduler whose instances race for small batches.
+/// Returns a scheduler whose instances race for small batches.
 pub(crate) fn start(sink: Arc<dyn CompletionSink>, clock: Arc<RealClock>) -> ThreadedScheduler {
     let config = SchedulerConfig {
         policy: "size-or-timeout".into(),
@@ -32,7 +32,7 @@ pub(crate) fn start(sink: Arc<dyn CompletionSink>, clock: Arc<RealClock>) -> Thr
         .expect("the settings make a scheduler")
 }
 
-/// A scheduler whose instances race for single samples.
+/// Returns a scheduler whose instances race for single samples.
 pub(crate) fn start_singles(sink: Arc<dyn CompletionSink>, clock: Arc<RealClock>) -> ThreadedScheduler {
     let config = SchedulerConfig { instances: INSTANCE_COUNT, ..SchedulerConfig::default() };
     let instances = (0..INSTANCE_COUNT).map(|_| Box::new(Echo) as Box<dyn Instance>).collect();
@@ -102,7 +102,7 @@ impl SystemUnderTest for Turned {
     }
 }
 
-/// Adds up what it hears.
+/// Adds up its input.
 #[derive(Default)]
 struct Heard(AtomicU64);
 

@@ -17,7 +17,7 @@ Checks the licences, sources and versions of all packages, and compares the C he
 /// Checks format, packages, lints and documentation, cheapest first, and the C header against those that are kept.
 ///
 /// # Errors
-/// The first check that fails.
+/// Returns the first check that fails.
 pub(crate) fn run() -> Result<()> {
     run_command(&mut cargo("fmt --all --check"))?;
     println!("looking at licences, sources and versions of packages");

@@ -30,7 +30,7 @@ pub(crate) fn workspace_root() -> &'static Path {
         .expect("this crate lies two folders below the root")
 }
 
-/// Returns the target folder: this program lies in one of its folders, wherever cargo's settings put it.
+/// Returns the target folder: this program lies in one of its folders, wherever cargo's settings place it.
 ///
 /// # Errors
 /// If the path of this program is unknown.

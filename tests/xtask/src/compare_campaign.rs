@@ -104,7 +104,7 @@ struct Counts {
 /// Makes the pairs, and prints the counts.
 ///
 /// # Errors
-/// A run or a comparison fails, or the counts are not what they should be.
+/// If a run or a comparison fails, or the counts are not what they should be.
 pub(crate) fn run(args: &CampaignArgs) -> Result<()> {
     if !args.debug {
         run_command(&mut cargo("build --release -p host -p proctor-mock"))?;

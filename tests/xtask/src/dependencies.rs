@@ -128,7 +128,7 @@ fn is_accepted(licence: &str, counts: impl Fn(&str) -> bool) -> Result<(), Strin
     if is_met { Ok(()) } else { Err("it is not on the list of accepted ones".to_owned()) }
 }
 
-/// Packages come from one registry, with what they contain fixed in `Cargo.lock`.
+/// Packages come from one registry, with contents fixed in `Cargo.lock`.
 fn of_sources(packages: &[Package]) -> Vec<String> {
     let registry =
         packages.iter().map(|package| &package.source).find(|source| source.starts_with("registry+"));

@@ -33,7 +33,7 @@ pub(crate) struct FaultArgs {
     names: Vec<String>,
 }
 
-/// Plants the faults, one after the other.
+/// Plants the faults, one after another.
 ///
 /// # Errors
 /// If one is not found, cannot be planted, or does not compile.
@@ -79,7 +79,7 @@ fn find(fault: &Fault) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// A fault in its file, which gets back what it had when this ends.
+/// A fault in its file, which is restored on drop.
 struct Planted {
     path: PathBuf,
     before: String,

@@ -1,4 +1,4 @@
-//! The headers of the ABI's versions that are kept, and what of them a later header may not change.
+//! The kept headers of the ABI's versions, and the parts that a later header may not change.
 //!
 //! A later minor version may append fields to a structure that says its size or whose array has a stride, add
 //! constants, structures and types, and raise a limit (`PROCTOR_..._MAX`). All else stays: names, values, types, order
@@ -23,7 +23,7 @@ const FROZEN: &str = "plugin-api/include/frozen";
 const MAJOR: &str = "PROCTOR_ABI_MAJOR";
 const MINOR: &str = "PROCTOR_ABI_MINOR";
 
-/// Prefixes of the names of codes and bits; each name has a value of its own.
+/// Prefixes of the names of codes and bits; each name has its own value.
 const CODES: [&str; 9] = [
     "PROCTOR_STATUS_",
     "PROCTOR_CAPABILITY_",
@@ -36,7 +36,7 @@ const CODES: [&str; 9] = [
     "PROCTOR_MEMORY_",
 ];
 
-/// The title of the drafts' section, and what follows it.
+/// The title of the drafts' section, and the text after it.
 const DRAFTS: &str = "\n/* ---- Drafts";
 const AFTER_DRAFTS: &str = "\n/* The ABI is for machines";
 
@@ -98,7 +98,7 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// The headers that are kept, the oldest first; at least one.
+/// Returns the headers that are kept, the oldest first; at least one.
 fn kept(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
@@ -113,7 +113,7 @@ fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// The header without its drafts, their ids and the sizes of their structures.
+/// Returns the header without its drafts, their ids and the sizes of their structures.
 ///
 /// # Errors
 /// If the section of drafts is not found: then drafts would be kept.
@@ -184,7 +184,7 @@ impl Facts {
         }
     }
 
-    /// Whether structures or functions have this structure by value.
+    /// Returns whether structures or functions have this structure by value.
     fn is_by_value(&self, name: &str) -> bool {
         let by_value = format!("struct {name} ");
         let has_it = |text: &String| text.split(&by_value).skip(1).any(|rest| !rest.starts_with('*'));
@@ -215,7 +215,7 @@ impl Facts {
         found
     }
 
-    /// The differences of a later header that a plugin would notice.
+    /// Returns the differences of a later header that a plugin would notice.
     fn differences(&self, later: &Self) -> Vec<String> {
         let mut found = Vec::new();
         for (name, value) in self.constants.iter().filter(|(name, _)| *name != MINOR) {
@@ -278,7 +278,7 @@ impl Facts {
     }
 }
 
-/// Whether the constant is a limit that has become larger: what kept to the smaller one still does.
+/// Returns whether the constant is a limit that has become larger: code that kept to the smaller one still does.
 fn is_raised_limit(name: &str, was: &str, is: &str) -> bool {
     let value = |text: &str| {
         let text = text.trim_matches(['(', ')']);
@@ -289,7 +289,7 @@ fn is_raised_limit(name: &str, was: &str, is: &str) -> bool {
     name.ends_with("_MAX") && value(was).zip(value(is)).is_some_and(|(was, is)| is > was)
 }
 
-/// The first statement, and what follows its semicolon, which stands outside of braces.
+/// Returns the first statement, and the text after its semicolon, which is outside of braces.
 fn statement(code: &str) -> Option<(&str, &str)> {
     let mut depth = 0_u32;
     for (index, c) in code.char_indices() {

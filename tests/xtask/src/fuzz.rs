@@ -21,7 +21,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// The folder of the fuzz targets, in the workspace.
 const FUZZ_DIR: &str = "tests/fuzz";
 
-/// Where everything is built and found, in the workspace.
+/// Build folder, in the workspace.
 const TARGET_DIR: &str = "target/fuzz";
 
 /// Longer files only slow the fuzzer down: every rule of the formats fits into a few lines.
@@ -47,7 +47,7 @@ pub(crate) fn run(name: Option<&str>, minutes: u32) -> Result<()> {
     Ok(())
 }
 
-/// The names of all targets, which are the names of the folders of seeds.
+/// Returns the names of all targets, which are the names of the folders of seeds.
 fn targets() -> Result<Vec<String>> {
     let seeds = workspace_root().join(FUZZ_DIR).join("seeds");
     let entries = fs::read_dir(&seeds).with_context(|| format!("cannot list {}", seeds.display()))?;

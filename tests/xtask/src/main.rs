@@ -1,4 +1,4 @@
-//! Development tasks: set up what the tests need, run them in two tiers, and build the package.
+//! Development tasks: set up the dependencies of the tests, run them in two tiers, and build the package.
 //!
 //! Each task is a short list of commands. It prints each command before running it, so you can repeat it by hand, and
 //! the first one that fails ends the task with its exit status.
@@ -54,7 +54,7 @@ const EXAMPLES: &str = "Examples:
 
 #[derive(Subcommand)]
 enum Task {
-    /// Install what the tests need and is missing.
+    /// Install the missing dependencies of the tests.
     #[command(long_about = setup::LONG_ABOUT, after_help = "Examples:\n  cargo xtask setup")]
     Setup,
     /// Set up, build everything and run the tests.

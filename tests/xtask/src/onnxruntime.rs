@@ -68,7 +68,7 @@ fn set_up_in_target() -> Result<&'static str> {
     Ok("unpacked")
 }
 
-/// Name of the library in the wheel.
+/// Returns the name of the library in the wheel.
 fn library() -> String {
     format!("libonnxruntime.so.{VERSION}")
 }

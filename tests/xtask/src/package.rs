@@ -1,4 +1,5 @@
-//! `cargo xtask package`: a folder with program, plugins and what plugins are built with, and an archive of it.
+//! `cargo xtask package`: a folder with the program, plugins and everything to build plugins with, and an archive of
+//! it.
 //!
 //! `build` makes program and plugins for an older C library, `layout` puts all files in their places, with `crates` and
 //! `licenses` for those that are written, and `symbols` looks at what the programs then need. `gpu_check` makes another
@@ -45,7 +46,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// 18.10 and RHEL 8.
 const GLIBC: [u32; 2] = [2, 28];
 
-/// Where packages go, under the workspace.
+/// Folder of packages, in the workspace.
 const OUTPUT: &str = "target/package";
 
 /// Flags of `cargo xtask package`.
@@ -108,7 +109,7 @@ struct Programs {
 }
 
 impl Programs {
-    /// Takes what was `built`, or builds these packages of the workspace for this glibc.
+    /// Uses the `built` files, or builds these packages of the workspace for this glibc.
     ///
     /// # Errors
     /// As [`build::build`].

@@ -15,14 +15,14 @@ use crate::command::{run as run_command, succeeds, workspace_root};
 
 /// Wheels that are installed together.
 pub(crate) struct Wheels {
-    /// Their name, for the reader.
+    /// Name, for the reader.
     name: &'static str,
-    /// Who needs them.
+    /// Purpose of the packages.
     purpose: &'static str,
-    /// A module that loads if they are there.
+    /// A module that loads if they are installed.
     module: &'static str,
-    /// Their folder under the workspace, for any target folder: below it is one folder for each version of Python. It
-    /// is named after the versions, so that others go elsewhere.
+    /// Folder under the workspace, for any target folder: below it is one folder for each version of Python. It is
+    /// named after the versions, so that others go elsewhere.
     folder: &'static str,
     /// Versions and digests of the wheels.
     requirements: &'static str,
@@ -110,7 +110,7 @@ const LIBROSA: Wheels = Wheels {
     requirements: "plugin-api/timed-steps/tests/suite/mel/requirements.txt",
 };
 
-/// The checker of accessibility that pages are held against; the test looks for its one script by its folder.
+/// The checker of accessibility for pages; the test finds its one script by its folder.
 const AXE: Wheels = Wheels {
     name: "axe-playwright-python",
     purpose: "checks whether everybody can use a page",
@@ -127,8 +127,8 @@ pub(crate) const OF_TESTS: [&Wheels; 9] =
 const PIP_INSTALL: &str = "-m pip install --quiet --disable-pip-version-check --no-input --no-deps --only-binary :all: \
                            --require-hashes --retries 1 --timeout 20";
 
-/// Installs wheels for the python3 found, unless they are there, and says so. Without them tests skip themselves, or
-/// fail where the variable `CI` is set, so nothing here is an error.
+/// Installs wheels for the python3 found, unless they exist, and says so. Without them tests skip themselves, or fail
+/// if the variable `CI` is set, so nothing here is an error.
 pub(crate) fn set_up(wheels: &Wheels) {
     let outcome = match set_up_for_python(wheels) {
         Ok(outcome) => outcome.to_owned(),
@@ -139,8 +139,7 @@ pub(crate) fn set_up(wheels: &Wheels) {
     println!("setup: python package {} ({}): {outcome}", wheels.name, wheels.purpose);
 }
 
-/// Installs wheels for the python3 found, unless they are there, for a task that cannot do without, and returns their
-/// folder.
+/// Installs wheels for the python3 found, unless they exist, for a task that requires them, and returns their folder.
 ///
 /// # Errors
 /// If there is no python3 with pip, or the package index cannot be reached.
@@ -149,7 +148,7 @@ pub(crate) fn require(wheels: &Wheels) -> Result<PathBuf> {
     Ok(workspace_root().join(wheels.folder).join(python_tag()?))
 }
 
-/// The value of `PYTHONPATH` by which the python3 found has the wheels, besides what it has anyway.
+/// Returns the value of `PYTHONPATH` that gives the python3 found the wheels, in addition to its own packages.
 ///
 /// # Errors
 /// If there is no python3.

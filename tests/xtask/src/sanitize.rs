@@ -46,7 +46,7 @@ const VALGRIND: &str = "valgrind --quiet --error-exitcode=99 --leak-check=no --f
 /// A test that lets a thread make no system calls; Valgrind makes calls of its own on each.
 const NO_SYSTEM_CALL: &str = "a_completion_makes_no_system_call";
 
-/// Runs tests under AddressSanitizer, again and again until the time is over.
+/// Runs tests under AddressSanitizer, repeatedly until the time is over.
 ///
 /// # Errors
 /// If something does not build, a test fails, or the sanitizer reports.
@@ -65,8 +65,8 @@ pub(crate) fn asan(minutes: u32) -> Result<()> {
     })
 }
 
-/// Runs the tests of the plugin host and of the mock, which is linked into them, under memcheck, again and again until
-/// the time is over.
+/// Runs the tests of the plugin host and of the mock, which is linked into them, under memcheck, repeatedly until the
+/// time is over.
 ///
 /// # Errors
 /// If valgrind cannot be installed, something does not build, a test fails, or memcheck reports.
@@ -96,7 +96,7 @@ pub(crate) fn tsan(minutes: u32) -> Result<()> {
     run_command(&mut stress)
 }
 
-/// Does something once, and again until `minutes` are over.
+/// Runs an action once, and again until `minutes` are over.
 fn repeat(minutes: u32, mut work: impl FnMut() -> Result<()>) -> Result<()> {
     let (start, duration) = (Instant::now(), Duration::from_secs(60) * minutes);
     for round in 1.. {

@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: installs what the tests need and this machine lacks.
+//! `cargo xtask setup`: installs missing dependencies of the tests.
 //!
 //! The needs stand in the tables below; a new need is one line there.
 
@@ -9,14 +9,14 @@ use anyhow::{Context, Result, bail};
 use crate::command::{cargo, run as run_command, succeeds};
 use crate::{onnxruntime, python};
 
-pub(crate) const LONG_ABOUT: &str = "Install what the tests need and is missing.
+pub(crate) const LONG_ABOUT: &str = "Install the missing dependencies of the tests.
 
 Programs come from apt (through sudo unless run as root), cargo-nextest from cargo install. pip installs into target/: \
 the official LoadGen, the ONNX Runtime library and package with NumPy, the CUDA compiler, and the packages that tests \
 compare with. If python3 or pip cannot get them, the tests that need them are skipped, or fail if CI is set. Each \
 command is printed before it runs. On a system without apt, the error names what to install by hand.";
 
-/// Programs from apt: the program, the packages that bring it, and what needs it.
+/// Programs from apt: the program, the packages that contain it, and its users.
 const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("cc", &["gcc", "libc6-dev"], "compiles the plugins and header tests in C"),
     ("c++", &["g++"], "compiles the header test in C++"),
@@ -37,8 +37,8 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// Cargo commands from cargo install: the command, what succeeds if it is there and new enough, the version to install,
-/// and what it does.
+/// Cargo commands from cargo install: the command, a check that it exists and is new enough, the version to install,
+/// and its purpose.
 const CARGO_COMMANDS: &[(&str, &str, &str, &str)] =
     &[("nextest", "show-config version", "0.9.143", "runs the tests")];
 
@@ -49,7 +49,7 @@ const FUZZER: &[(&str, &str, &str, &str)] =
 /// Installs what is missing, and says for each need whether it was there.
 ///
 /// # Errors
-/// The first installation that fails or that has no way to run here.
+/// Returns the first installation that fails or that has no way to run here.
 pub(crate) fn run() -> Result<()> {
     set_up_programs(PROGRAMS)?;
     python::OF_TESTS.into_iter().for_each(python::set_up);
@@ -61,7 +61,7 @@ pub(crate) fn run() -> Result<()> {
 const VALGRIND: &[(&str, &[&str], &str)] =
     &[("valgrind", &["valgrind", "libc6-dbg"], "runs tests and looks at every access to memory")];
 
-/// Installs what memcheck needs, if it is missing.
+/// Installs the dependencies of memcheck, if they are missing.
 ///
 /// # Errors
 /// As [`run`].
@@ -69,7 +69,7 @@ pub(crate) fn set_up_valgrind() -> Result<()> {
     set_up_programs(VALGRIND)
 }
 
-/// Installs what fuzzing needs, if it is missing.
+/// Installs the dependencies of fuzzing, if they are missing.
 ///
 /// # Errors
 /// As [`run`].

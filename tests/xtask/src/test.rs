@@ -81,7 +81,7 @@ pub(crate) struct TestArgs {
 /// Sets up, builds and tests.
 ///
 /// # Errors
-/// The first step that fails; for groups, every one that fails.
+/// Returns the first step that fails; for groups, every one that fails.
 pub(crate) fn run(args: &TestArgs) -> Result<()> {
     let start = Instant::now();
     setup::run()?;

@@ -64,7 +64,7 @@ impl Case {
 /// Builds the program, and runs the benchmarks with these names, or all.
 ///
 /// # Errors
-/// A name is not known, or a command fails.
+/// If a name is not known, or a command fails.
 pub(crate) fn run(names: &[String]) -> Result<()> {
     if let Some(unknown) = names.iter().find(|name| CASES.iter().all(|case| case.benchmark != name.as_str()))
     {
@@ -149,7 +149,7 @@ fn row(case: &Case, scenario: &str, result: &Value, minutes: f64) -> String {
     )
 }
 
-/// The program that was built.
+/// Returns the program that was built.
 fn host() -> Result<Command> {
     Ok(Command::new(target_folder()?.join("release/host")))
 }

@@ -1,4 +1,4 @@
-//! From judged boxes to precision and recall, and their means over categories.
+//! Turns judged boxes into precision and recall, and their means over categories.
 
 use crate::detection::{
     figures::DetectionFigures,
@@ -18,8 +18,8 @@ const ANY_AREA: usize = 0;
 const HALF: usize = 0;
 const THREE_QUARTERS: usize = 5;
 
-/// Precision and recall of the categories that have annotations, by range of areas. The categories come one after the
-/// other, in ascending order of their ids.
+/// Precision and recall of the categories that have annotations, by range of areas. The categories come one after
+/// another, in ascending order of their ids.
 #[derive(Debug, Default)]
 pub(super) struct CategoryCurves {
     /// `[category][threshold][recall]` with 100 boxes.
@@ -77,7 +77,7 @@ impl CategoryCurves {
     }
 }
 
-/// Precision by threshold and recall, and recall by threshold, of all boxes.
+/// Returns the precision by threshold and recall, and recall by threshold, of all boxes.
 fn curves(
     category: &Category,
     range: usize,
@@ -137,14 +137,14 @@ fn recalls_of_first(category: &Category, count_max: usize) -> [f64; THRESHOLD_CO
     right_counts.map(|count| count as f64 / category.annotation_counts[ANY_AREA] as f64)
 }
 
-/// The mean as NumPy computes it; `None` without values.
+/// Returns the mean as NumPy computes it; `None` without values.
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<_> = values.collect();
     (!values.is_empty()).then(|| pairwise_sum(&values) / values.len() as f64)
 }
 
-/// The sum in the order of NumPy's `add.reduce`: halves of a multiple of eight values, and in blocks of at most 128
-/// eight sums side by side.
+/// Returns the sum in the order of NumPy's `add.reduce`: halves of a multiple of eight values, and in blocks of at most
+/// 128 eight sums side by side.
 fn pairwise_sum(values: &[f64]) -> f64 {
     const LANE_COUNT: usize = 8;
     const BLOCK_LEN: usize = 128;

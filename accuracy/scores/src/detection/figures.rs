@@ -50,7 +50,7 @@ const ROWS: [(bool, &str, &str, u32); 12] = [
 ];
 
 impl DetectionFigures {
-    /// The figures with their names, in the order of pycocotools' `stats`.
+    /// Returns the figures with their names, in the order of pycocotools' `stats`.
     #[must_use]
     pub fn named(&self) -> [(&'static str, Option<f64>); 12] {
         [
@@ -69,7 +69,7 @@ impl DetectionFigures {
         ]
     }
 
-    /// The page that pycocotools prints, a line for each figure.
+    /// Returns the page that pycocotools prints, a line for each figure.
     #[must_use]
     pub fn page(&self) -> String {
         let lines = ROWS.iter().zip(self.named()).map(|((is_precision, iou, area, count), (_, value))| {
@@ -81,7 +81,7 @@ impl DetectionFigures {
         lines.collect()
     }
 
-    /// The line of the reference's accuracy script: `mAP=20.002%`.
+    /// Returns the line of the reference's accuracy script: `mAP=20.002%`.
     #[must_use]
     pub fn line(&self) -> String {
         format!("mAP={}%", fixed(100.0 * self.precision.unwrap_or(-1.0), 3))

@@ -1,4 +1,4 @@
-//! Which boxes of an image and a category are right, at every threshold and for every range of areas.
+//! Decides which boxes of an image and a category are right, at every threshold and for every range of areas.
 
 use crate::detection::{Annotation, Bbox, Detection, Placed};
 
@@ -19,8 +19,8 @@ pub(super) type Thresholds = u16;
 
 const ALL: Thresholds = (1 << THRESHOLD_COUNT) - 1;
 
-/// The IoU from which a box and an annotation match, by threshold: 0.5 to 0.95 in steps of 0.05, as NumPy's `linspace`
-/// makes them.
+/// Returns the IoU from which a box and an annotation match, by threshold: 0.5 to 0.95 in steps of 0.05, as NumPy's
+/// `linspace` makes them.
 pub(super) fn thresholds() -> [f64; THRESHOLD_COUNT] {
     let (first, last) = (0.5, 0.95);
     let step = (last - first) / 9.0;
@@ -185,7 +185,7 @@ impl Order<'_> {
     }
 }
 
-/// The IoU of a box with an annotation; with a crowd, the share of the box that lies in it.
+/// Returns the IoU of a box with an annotation; with a crowd, the share of the box that lies in it.
 fn overlap(found: &Bbox, annotation: &Annotation) -> f64 {
     let right = &annotation.bbox;
     let width = (found.width + found.x).min(right.width + right.x) - found.x.max(right.x);

@@ -1,4 +1,4 @@
-//! Numbers in English words, as the reference's cleaner of transcripts has them.
+//! Numbers in English words, as in the reference's cleaner of transcripts.
 
 use crate::error::ScoreError;
 
@@ -86,8 +86,8 @@ fn leading_digits(text: &str) -> (&str, &str) {
     text.split_at(text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len()))
 }
 
-/// Takes the commas out of runs of digits and commas that begin and end with a digit and have three characters at
-/// least.
+/// Removes the commas from runs of digits and commas that begin and end with a digit and have at least three
+/// characters.
 fn without_grouping_commas(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
@@ -167,8 +167,8 @@ fn decimal_points_spelled_out(text: &str) -> String {
     result
 }
 
-/// A number in words. One with a zero in front is read digit by digit, and so is one above a thousand million that
-/// does not end in four zeros, such as a telephone number; one between 1000 and 3000 is read as a year.
+/// Returns a number in words. One with a zero in front is read digit by digit, and so is one above a thousand million
+/// that does not end in four zeros, such as a telephone number; one between 1000 and 3000 is read as a year.
 fn number_in_words(digits: &str) -> Result<String, ScoreError> {
     if digits.starts_with('0') {
         return Ok(digit_by_digit(digits));
@@ -198,7 +198,7 @@ fn digit_by_digit(digits: &str) -> String {
     words.join(" ")
 }
 
-/// An ordinal in words, with the `and` that others lack: `one hundred and first`.
+/// Returns an ordinal in words, with the `and` that others lack: `one hundred and first`.
 fn ordinal_in_words(digits: &str) -> Result<String, ScoreError> {
     let words = cardinal(digits, "and")?;
     let (front, last) = words.rsplit_once(' ').map_or(("", words.as_str()), |(front, last)| (front, last));
@@ -215,7 +215,7 @@ fn ordinal_in_words(digits: &str) -> Result<String, ScoreError> {
     Ok(if front.is_empty() { last } else { format!("{front} {last}") })
 }
 
-/// A number in words; `and` goes before the tens and units where something goes before them.
+/// Returns a number in words; `and` precedes tens and units that follow other words.
 fn cardinal(digits: &str, and: &str) -> Result<String, ScoreError> {
     let digits = digits.trim_start_matches('0');
     if digits.len() > DIGIT_COUNT_MAX {

@@ -97,14 +97,14 @@ fn expanded(text: &str, short: &str, long: &str) -> String {
     result
 }
 
-/// Indices of the labels of a clean transcript; characters that are no label are left out.
+/// Returns the indices of the labels of a clean transcript; characters that are not a label are left out.
 #[must_use]
 pub fn label_indices(transcript: &str) -> Vec<i64> {
     let index = |character| (0_i64..).zip(LABELS).find(|(_, label)| *label == character);
     transcript.chars().filter_map(|character| index(character).map(|(index, _)| index)).collect()
 }
 
-/// The text that indices of labels spell, as a model answers them.
+/// Returns the text that indices of labels spell, as a model answers them.
 ///
 /// # Errors
 /// [`ScoreError::Class`] for an index without a label, the blank's among them.

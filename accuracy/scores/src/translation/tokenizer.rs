@@ -29,7 +29,7 @@ pub fn tokenize_13a(text: &str) -> String {
     words(&spaced).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a character is always a token of its own: an ASCII sign other than `'`, `,`, `-` and `.`.
+/// Returns whether a character is always its own token: an ASCII sign other than `'`, `,`, `-` and `.`.
 fn stands_alone(character: char) -> bool {
     matches!(character, '{'..='~' | '['..='`' | ' '..='&' | '('..='+' | ':'..='@' | '/')
 }

@@ -1,11 +1,11 @@
 //! The bits of a scan.
 
-/// The coded bytes up to a marker, as they are without the zeros that are put behind each 0xff.
+/// The coded bytes up to a marker, without the zeros that follow each 0xff.
 #[derive(Debug, Default)]
 pub(crate) struct Interval {
     /// The bytes, followed by some zeros.
     bytes: Vec<u8>,
-    /// How many of them are bytes of the file.
+    /// Number of its bytes that belong to the file.
     size: usize,
     /// Place of the marker in the file, or its end.
     marker: usize,
@@ -35,12 +35,12 @@ impl Interval {
         self.bytes.extend([0; BEHIND]);
     }
 
-    /// Place of the marker behind the bytes in the file; the file's size if there is none.
+    /// Returns the place of the marker behind the bytes in the file; the file's size if there is none.
     pub(crate) fn marker(&self) -> usize {
         self.marker
     }
 
-    /// Whether bits beyond the end have been read.
+    /// Returns whether bits beyond the end have been read.
     pub(crate) fn is_behind_end(&self, bits: Bits) -> bool {
         8 * bits.position - bits.count as usize > 8 * self.size
     }
@@ -60,7 +60,7 @@ fn ones(file: &[u8], from: usize) -> usize {
     file[place..].iter().position(|byte| *byte == 0xff).map_or(file.len(), |more| place + more)
 }
 
-/// A reader of the bits of an interval: the first bit of a byte is its highest. Behind the last one come zeros.
+/// A reader of the bits of an interval: the first bit of a byte is its highest. Zeros follow the last one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Bits {
     /// Place of the next byte that is not in the buffer.
@@ -85,13 +85,13 @@ impl Bits {
         self.count += 8 * whole;
     }
 
-    /// How many bits are ready.
+    /// Returns how many bits are ready.
     #[inline(always)]
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
 
-    /// The next bits, at most 16 and at least 1, that [`Bits::fill`] has made ready.
+    /// Returns the next bits, at most 16 and at least 1, that [`Bits::fill`] has prepared.
     #[inline(always)]
     pub(crate) fn peek(&self, count: u32) -> usize {
         (self.buffer >> (64 - count)) as usize

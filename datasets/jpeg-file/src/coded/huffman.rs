@@ -10,11 +10,11 @@ const LOOKUP_BITS: u32 = 10;
 #[derive(Debug, Clone)]
 pub(crate) struct HuffmanTable {
     /// The code that the next bits begin with: its symbol in the upper byte, and in the lower one its bits with those
-    /// of the number. 0 where the code is longer than what is looked up.
+    /// of the number. 0 if the code is longer than the table's.
     codes: Box<[u16; 1 << LOOKUP_BITS]>,
-    /// For each length, the first 16 bits that are beyond its codes.
+    /// For each length, the first 16 bits beyond its codes.
     ends: [u32; 17],
-    /// For each length, what leads from a code to its symbol.
+    /// For each length, the offset from a code to its symbol.
     offsets: [i32; 17],
     symbols: Vec<u8>,
 }
@@ -31,8 +31,8 @@ impl HuffmanTable {
     /// Maximum number of bits of a code with its number.
     pub(crate) const BITS_MAX: u32 = 16 + 15;
 
-    /// The table with `counts` codes of the lengths from 1 to 16, for these symbols. `None` if there are more codes
-    /// than fit their lengths.
+    /// Returns the table with `counts` codes of the lengths from 1 to 16, for these symbols. `None` if there are more
+    /// codes than fit their lengths.
     pub(crate) fn new(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
         let mut table = Self {
             codes: Box::new([0; 1 << LOOKUP_BITS]),
@@ -71,7 +71,7 @@ impl HuffmanTable {
         if whole != 0 { Some((symbol, u32::from(whole))) } else { self.long(bits.peek(16)) }
     }
 
-    /// The same for a code that is longer than what is looked up, of these 16 bits.
+    /// Returns the same for a code that is longer than the table's, from these 16 bits.
     #[cold]
     #[inline(never)]
     fn long(&self, next: usize) -> Option<(u8, u32)> {

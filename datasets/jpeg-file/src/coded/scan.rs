@@ -71,7 +71,7 @@ impl Scan {
     /// Reads the segment of a scan.
     ///
     /// # Errors
-    /// It contradicts itself or the frame.
+    /// If it contradicts itself or the frame.
     pub(crate) fn read(segment: &Segment<'_>, frame: &Frame) -> Result<Self, JpegError> {
         let wrong = || segment.damaged(Fault::Scan);
         let (count, rest) = segment.payload.split_first().ok_or_else(wrong)?;
@@ -122,7 +122,7 @@ impl Scan {
     /// that are wanted, and `None` returned.
     ///
     /// # Errors
-    /// A table is missing, or the pixels are damaged or cut.
+    /// If a table is missing, or the pixels are damaged or cut.
     #[inline(always)]
     pub(crate) fn decode(
         &self,
@@ -258,7 +258,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The first coefficient of the next block of a component.
+    /// Returns the first coefficient of the next block of a component.
     #[inline(always)]
     fn first(&mut self, component: ScanComponent) -> Result<i32, JpegError> {
         let table = self.tables.first[component.first].as_ref().expect("it has been looked for");
@@ -321,7 +321,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Decodes what a scan of a progressive picture has of a block.
+    /// Decodes the part of a block that a scan of a progressive picture holds.
     #[inline(always)]
     fn part_of_block(
         &mut self,
@@ -346,7 +346,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The first bits of the other coefficients: T.81, section G.1.2.2.
+    /// Decodes the first bits of the other coefficients: T.81, section G.1.2.2.
     #[inline(always)]
     fn others(&mut self, component: ScanComponent, block: &mut Block) -> Result<(), JpegError> {
         if self.end_run > 0 {
@@ -379,7 +379,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// One more bit of the other coefficients: T.81, section G.1.2.3.
+    /// Decodes one more bit of the other coefficients: T.81, section G.1.2.3.
     #[inline(always)]
     fn refined_others(&mut self, component: ScanComponent, block: &mut Block) -> Result<(), JpegError> {
         let table = &self.tables.others[component.others].as_ref().expect("it has been looked for");

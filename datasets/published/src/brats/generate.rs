@@ -28,7 +28,7 @@ const NOISE: u32 = 20;
 /// balls around one middle, in a brain that is a ball and 0 outside. Cases are of HGG and LGG in turn.
 ///
 /// # Errors
-/// The folder is not empty, or cannot be written.
+/// If the folder is not empty, or cannot be written.
 pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     request.begin(folder)?;
     let stream = Stream::new(request.seed, "brats19");

@@ -17,7 +17,7 @@ const SEED: u64 = 123;
 pub const QUANTILES: [u32; 20] =
     [100, 100, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 300, 300, 400, 500, 600, 700];
 
-/// How many rows the samples have.
+/// Number of rows of each sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aggregation {
     /// Each the same number, at least 1. The rules do not allow it.
@@ -30,7 +30,7 @@ pub enum Aggregation {
         /// Maximum number of rows of a sample.
         most: u32,
     },
-    /// Drawn from [`QUANTILES`], as the rules have it.
+    /// Drawn from [`QUANTILES`], as in the rules.
     Quantiles,
 }
 
@@ -55,13 +55,13 @@ enum Starts {
 pub enum TraceError {
     #[error("line {line} is \"{text}\", which is not \"start, end, count\"")]
     Line {
-        /// Its number, from 1.
+        /// Number, from 1.
         line: usize,
         text: String,
     },
     #[error("line {line} has rows {start} to {end} and counts {count}")]
     Count {
-        /// Its number, from 1.
+        /// Number, from 1.
         line: usize,
         start: u64,
         end: u64,
@@ -69,7 +69,7 @@ pub enum TraceError {
     },
     #[error("line {line} begins with row {got} instead of {expected}")]
     Gap {
-        /// Its number, from 1.
+        /// Number, from 1.
         line: usize,
         expected: u64,
         got: u64,
@@ -77,7 +77,7 @@ pub enum TraceError {
 }
 
 impl Aggregation {
-    /// The draw that a user asks for. Samples of a trace are read instead.
+    /// Returns the draw that a user asks for. Samples of a trace are read instead.
     pub(super) fn of(rows: &RowAggregation) -> Self {
         match *rows {
             RowAggregation::Fixed(rows) => Self::Fixed(rows),
@@ -86,7 +86,7 @@ impl Aggregation {
         }
     }
 
-    /// The samples that `row_count` rows make. The last one has what is left.
+    /// Returns the samples that `row_count` rows make. The last one has what is left.
     ///
     /// # Panics
     /// If a sample may have no rows, or `least` is above `most`.
@@ -106,7 +106,7 @@ impl Aggregation {
         Samples { row_count, starts: Starts::Listed(starts) }
     }
 
-    /// Number of rows of the first `sample_count` samples, none of them cut.
+    /// Returns the number of rows of the first `sample_count` samples, each whole.
     ///
     /// # Panics
     /// As [`Aggregation::samples`].
@@ -117,7 +117,7 @@ impl Aggregation {
     }
 }
 
-/// The sizes one after the other.
+/// The sizes one after another.
 struct Sizes {
     aggregation: Aggregation,
     rng: Mt19937,
@@ -139,7 +139,7 @@ impl Sizes {
         }
     }
 
-    /// A number from 0 to `most`: as many low bits of a draw as `most` has, the draws above it left out.
+    /// Returns a number from 0 to `most`: as many low bits of a draw as `most` has, the draws above it left out.
     ///
     /// Source: NumPy's `randint` after `seed`, as the reference calls it.
     fn up_to(&mut self, most: u32) -> u32 {
@@ -158,7 +158,7 @@ impl Sizes {
 }
 
 impl Samples {
-    /// Number of samples.
+    /// Returns the number of samples.
     #[must_use]
     pub fn count(&self) -> u64 {
         match &self.starts {
@@ -167,13 +167,13 @@ impl Samples {
         }
     }
 
-    /// Number of rows of all samples.
+    /// Returns the number of rows of all samples.
     #[must_use]
     pub fn row_count(&self) -> u64 {
         self.row_count
     }
 
-    /// The rows of a sample; `None` if there is no such sample.
+    /// Returns the rows of a sample; `None` if there is no such sample.
     #[must_use]
     pub fn rows(&self, index: u64) -> Option<Range<u64>> {
         if index >= self.count() {
@@ -194,7 +194,7 @@ impl Samples {
         rows.map(|Range { start, end }| format!("{start}..{end}")).collect()
     }
 
-    /// Refuses a file of `row_count` rows that lacks some of them.
+    /// Checks that a file of `row_count` rows is complete.
     pub(super) fn fit(&self, row_count: u64, path: &Path) -> Result<(), DatasetError> {
         if self.row_count <= row_count {
             return Ok(());
@@ -206,7 +206,7 @@ impl Samples {
         Err(DatasetError::Malformed { path: path.to_owned(), reason })
     }
 
-    /// The trace file: a line `start, end, count` for each sample.
+    /// Returns the trace file: a line `start, end, count` for each sample.
     #[must_use]
     pub fn to_trace(&self) -> String {
         let mut trace = String::new();
@@ -216,7 +216,7 @@ impl Samples {
         trace
     }
 
-    /// The samples of the trace that a user names, if one is named.
+    /// Returns the samples of the trace that a user names, if one is named.
     ///
     /// # Errors
     /// [`DatasetError::Read`] or [`DatasetError::Malformed`] for the trace.
@@ -229,10 +229,10 @@ impl Samples {
         })
     }
 
-    /// The samples of a trace file.
+    /// Returns the samples of a trace file.
     ///
     /// # Errors
-    /// The first line that does not go on where the one before it ended.
+    /// Returns the first line that does not go on where the one before it ended.
     pub fn from_trace(text: &str) -> Result<Self, TraceError> {
         let mut starts = Vec::new();
         let mut row_count = 0;

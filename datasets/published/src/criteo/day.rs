@@ -28,7 +28,7 @@ const FILE: &str = "day_23";
 const ROW_COUNT: u64 = 178_274_637;
 /// Number of rows between two rows whose offset in the file is kept.
 const ROWS_BETWEEN_MARKS: u64 = 1024;
-/// Faulty lines after which a file is given up.
+/// Number of faulty lines after which reading stops.
 const FAULTS_MAX: usize = 100;
 /// Rows are read through a buffer of this size.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -64,7 +64,7 @@ pub(crate) const ENTRY: Published = Published {
 pub struct DaySamples {
     path: PathBuf,
     samples: Samples,
-    /// Where rows 0, 1024, 2048 .. begin, in bytes.
+    /// Offsets of rows 0, 1024, 2048 .., in bytes.
     marks: Vec<u64>,
 }
 
@@ -102,7 +102,7 @@ pub fn open_aggregated(folder: &Path, aggregation: Aggregation) -> Result<DaySam
     Ok(DaySamples { path, samples: aggregation.samples(row_count.div_ceil(2)), marks })
 }
 
-/// Text on the file, and on how to get it.
+/// Returns the text on the file, and on how to get it.
 #[must_use]
 pub fn layout() -> &'static str {
     "day_23     178,274,637 lines: label, 13 counts, 26 categories in hexadecimal digits, separated by tabs
@@ -112,10 +112,10 @@ as day_23.gz; unpack it. The first half of its lines are the samples, in their o
 "
 }
 
-/// Looks at every line; after 100 faulty ones the file is given up. `progress` gets the bytes done and the total.
+/// Reads every line; gives up after 100 faulty ones. `progress` gets the bytes done and the total.
 ///
 /// # Errors
-/// The note of a generated set cannot be read. All else is a defect.
+/// If the note of a generated set cannot be read. Everything else is a defect.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let expected = match Generate::of_folder(folder)? {
         Some(request) => 2 * Aggregation::Quantiles.rows_of(request.sample_count),
@@ -162,7 +162,7 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
 /// uniformly. So the first count as a score has an AUC of 1, and its negative one of 0.
 ///
 /// # Errors
-/// The folder is not empty, or cannot be written.
+/// If the folder is not empty, or cannot be written.
 pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     request.begin(folder)?;
     let stream = Stream::new(request.seed, "criteo-day");
@@ -197,7 +197,7 @@ fn push_row(text: &mut String, stream: Stream) {
 }
 
 impl DaySamples {
-    /// The rows of each sample.
+    /// Returns the rows of each sample.
     #[must_use]
     pub fn samples(&self) -> &Samples {
         &self.samples
@@ -248,12 +248,12 @@ impl Dataset for DaySamples {
     }
 }
 
-/// The line without its end.
+/// Returns the line without its end.
 fn trimmed(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\n").unwrap_or(line)
 }
 
-/// Opens the file, and looks at how it begins.
+/// Opens the file, and checks its beginning.
 fn open_rows(path: &Path) -> Result<BufReader<File>, Defect> {
     let defect = |problem| Defect { path: path.to_owned(), problem };
     let unreadable = |error: io::Error| defect(Problem::of_reading(path, &error));
@@ -262,7 +262,7 @@ fn open_rows(path: &Path) -> Result<BufReader<File>, Defect> {
     Ok(reader)
 }
 
-/// The end of the file, from this byte on.
+/// Returns the end of the file, from this byte on.
 fn rest_from(path: &Path, at: u64) -> io::Result<Vec<u8>> {
     let mut file = open_regular(path)?;
     file.seek(SeekFrom::Start(at))?;

@@ -2,11 +2,11 @@
 
 use proctor_datasets::npy::{NpyFault, NpySizeFault};
 
-/// Why a file is not an archive whose members can be read in place.
+/// Reason why a file is not an archive whose members can be read in place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum ZipFault {
-    /// It is another kind of file; the text says which.
+    /// The file is of another kind; the text says which.
     #[error("is no zip archive ({0})")]
     Foreign(&'static str),
     #[error("cannot be read ({reason}): it is cut short, damaged, or another kind of file; restore it")]
@@ -17,11 +17,11 @@ pub enum ZipFault {
     Encrypted { name: String },
 }
 
-/// Something that is wrong with a file of arrays. The name of a member is empty in a file that is one array.
+/// Fault of a file of arrays. The name of a member is empty in a file that is one array.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum ArrayFault {
-    /// It is not a zip archive that can be read in place.
+    /// The file is not a zip archive that can be read in place.
     #[error("it {0}")]
     Zip(#[from] ZipFault),
     #[error("it has no member {name}: make it again, or restore it")]

@@ -33,7 +33,7 @@ use crate::{
     generate::{Generate, write_file},
 };
 
-/// Categories that a row has of each feature.
+/// Number of categories of each feature in a row.
 pub const HOT_SIZES: [u32; CATEGORY_FIELDS] =
     [3, 2, 1, 2, 6, 1, 1, 1, 1, 7, 3, 8, 1, 6, 9, 5, 1, 1, 1, 12, 100, 27, 10, 3, 1, 1];
 /// Rows of each feature's embedding table; categories are below it.
@@ -46,7 +46,7 @@ pub const TABLE_ROWS: [u32; CATEGORY_FIELDS] = [
 const ROW_COUNT: u64 = 178_274_637;
 /// Suffixes of the names of whole set, sample and debugging set, in the order in which they are looked for.
 const SUFFIXES: [&str; 3] = ["", "_sample", "_debug"];
-/// Of every array: f32 or i32.
+/// Size of an element of every array: f32 or i32.
 const ELEMENT_BYTES: u64 = 4;
 /// Number of bytes read at a time when a file is verified; a multiple of a row of any array but the widest.
 const PART_BYTES: usize = 1 << 20;
@@ -74,7 +74,7 @@ pub(crate) const ENTRY: Published = Published {
 
 /// The rows of the arrays, aggregated into samples.
 ///
-/// The bytes of a sample of `n` rows are its arrays one after the other, each row-major, in native byte order: dense
+/// The bytes of a sample of `n` rows are its arrays one after another, each row-major, in native byte order: dense
 /// features `[n, 13]` of f32, then for each of the 26 features its categories `[n, k]` of i32, where `k` is of
 /// [`HOT_SIZES`]. Labels are not opened.
 #[derive(Debug)]
@@ -123,7 +123,7 @@ pub fn open_aggregated(folder: &Path, aggregation: Aggregation) -> Result<MultiH
     Ok(MultiHotSamples { samples: aggregation.samples(row_count), arrays })
 }
 
-/// Text on the files, and on how to get them.
+/// Returns the text on the files, and on how to get them.
 #[must_use]
 pub fn layout() -> &'static str {
     "day_23_dense.npy                  f32 [178274637, 13], the logarithms taken already
@@ -136,11 +136,11 @@ samples. Smaller sets have _sample or _debug at the end of the three names, and 
 "
 }
 
-/// Looks at every element: dense features are finite, categories lie in their tables, labels are 0 or 1, and the
-/// members of the archive have their checksums. `progress` gets the bytes done and the total.
+/// Reads every element: dense features are finite, categories lie in their tables, labels are 0 or 1, and the members
+/// of the archive have their checksums. `progress` gets the bytes done and the total.
 ///
 /// # Errors
-/// The note of a generated set cannot be read. All else is a defect.
+/// If the note of a generated set cannot be read. Everything else is a defect.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let suffix = suffix_of(folder);
     let expected = match Generate::of_folder(folder)? {
@@ -192,7 +192,7 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
 /// uniformly from 0 to 2. So the first dense feature as a score has an AUC of 1, and its negative one of 0.
 ///
 /// # Errors
-/// The folder is not empty, or cannot be written.
+/// If the folder is not empty, or cannot be written.
 pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     request.begin(folder)?;
     let suffix = SUFFIXES[1];
@@ -228,7 +228,7 @@ pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
 }
 
 impl MultiHotSamples {
-    /// The rows of each sample.
+    /// Returns the rows of each sample.
     #[must_use]
     pub fn samples(&self) -> &Samples {
         &self.samples
@@ -253,7 +253,7 @@ impl Dataset for MultiHotSamples {
         self.samples.count()
     }
 
-    /// Returns the rows of a sample, each of whose values is looked at: a plugin looks them up in its tables.
+    /// Returns the rows of a sample, each of whose values is examined: a plugin looks them up in its tables.
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
         let Range { start, end } = self.samples.rows(index.0).ok_or_else(|| self.no_such_sample(index))?;
         let size = self.arrays.iter().map(|array| (end - start) * array.row_bytes()).sum::<u64>();
@@ -279,7 +279,7 @@ impl Dataset for MultiHotSamples {
     }
 }
 
-/// From the byte order of the files.
+/// Converts from the byte order of the files.
 fn to_native(bytes: &mut [u8]) {
     if cfg!(target_endian = "big") {
         bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|element| element.reverse());
@@ -296,7 +296,7 @@ fn file_of(folder: &Path, stem: &str, suffix: &str, extension: &str) -> PathBuf 
     folder.join(format!("{stem}{suffix}.{extension}"))
 }
 
-/// The dense features and the categories, all of the same number of rows.
+/// Returns the dense features and the categories, all of the same number of rows.
 fn arrays_of(folder: &Path, suffix: &str) -> Result<Vec<Array>, Defect> {
     let path = file_of(folder, "day_23_dense", suffix, "npy");
     let dense = plain_array(&path, "<f4", COUNT_FIELDS as u64).map_err(|problem| Defect { path, problem })?;
@@ -333,7 +333,7 @@ fn features(path: &Path, row_count: u64) -> Result<Vec<Array>, Problem> {
     Ok(arrays)
 }
 
-/// The array that a file or a member holds, which must fill it.
+/// Returns the array that a file or a member holds, which must fill it.
 fn array_within(path: &Path, file: File, place: &Member, descr: &str, width: u64) -> Result<Array, Problem> {
     let mut head = vec![0; place.size_bytes.min(HEADER_BYTES_MAX as u64) as usize];
     file.read_exact_at(&mut head, place.offset).map_err(|error| Problem::of_reading(path, &error))?;
@@ -353,7 +353,7 @@ fn array_within(path: &Path, file: File, place: &Member, descr: &str, width: u64
     Ok(Array { path: path.to_owned(), file, offset, row_count: header.shape[0], width })
 }
 
-/// Values of the arrays of categories and of the dense features before them.
+/// Returns the values of the arrays of categories and of the dense features before them.
 fn contents() -> impl Iterator<Item = Content> {
     let features = TABLE_ROWS.into_iter().enumerate();
     let features = features.map(|(number, table_rows)| Content::Feature { number, table_rows });
@@ -377,7 +377,7 @@ fn check(array: &Array, content: Content, progress: &mut dyn FnMut(u64)) -> Resu
     Ok(())
 }
 
-/// The members of the archive whose checksums are others.
+/// Returns the members of the archive whose checksums are others.
 fn wrong_checksums(path: &Path) -> Vec<Defect> {
     let defect = |problem| Defect { path: path.to_owned(), problem };
     let unreadable = |error: io::Error| vec![defect(Problem::of_reading(path, &error))];

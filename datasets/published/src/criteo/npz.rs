@@ -30,7 +30,7 @@ pub(crate) struct Member {
     pub(crate) crc32: u32,
 }
 
-/// The members of an archive, in the order of its directory.
+/// Returns the members of an archive, in the order of its directory.
 ///
 /// # Errors
 /// If the file cannot be read, or is no archive of members that are stored as they are.
@@ -67,7 +67,7 @@ fn of_archive(fault: ZipFault) -> Problem {
     Problem::Array(fault.into())
 }
 
-/// The problem of a file that begins as another kind of file.
+/// Returns the problem of a file that begins as another kind of file.
 fn foreign(file: &File, size_bytes: u64) -> Option<Problem> {
     let mut start = vec![0; size_bytes.min(START_BYTES) as usize];
     file.read_exact_at(&mut start, 0).ok()?;
@@ -88,7 +88,8 @@ fn unsound(path: &Path, error: ZipError) -> Problem {
     }
 }
 
-/// The bytes of an archive of stored members, with 64-bit sizes as NumPy writes them. Equal members make equal bytes.
+/// Returns the bytes of an archive of stored members, with 64-bit sizes as NumPy writes them. Equal members make equal
+/// bytes.
 ///
 /// # Errors
 /// If a member cannot be added.

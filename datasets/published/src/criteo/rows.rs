@@ -8,7 +8,7 @@ pub const COUNT_FIELDS: usize = 13;
 pub const CATEGORY_FIELDS: usize = 26;
 /// Number of values of a row without its label.
 pub const FIELDS: usize = COUNT_FIELDS + CATEGORY_FIELDS;
-/// Number of bytes shown of a wrong field: in a file of another kind it may go on to the end.
+/// Number of bytes shown of a wrong field: in a file of another kind it may continue to the end.
 const SHOWN_BYTES: usize = 40;
 
 /// Reads a line without its end: appends the counts and the hashes, and returns the label. An empty field is a 0.

@@ -27,7 +27,7 @@ const DIGITS: usize = 10;
 /// by EXIF, and the colours of the others have full or half as many samples.
 ///
 /// # Errors
-/// The folder is not empty, or cannot be written.
+/// If the folder is not empty, or cannot be written.
 pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     request.begin(folder)?;
     let stream = Stream::new(request.seed, "imagenet");
@@ -42,7 +42,7 @@ pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     write_file(&folder.join(LIST), list.as_bytes())
 }
 
-/// The file of a picture of this class.
+/// Returns the file of a picture of this class.
 fn picture(class: u32, number: u64, stream: Stream) -> Vec<u8> {
     let least = if number % 8 == 7 { 100 } else { 280 };
     let side = |position| (least + stream.below(position, 221)) as usize;

@@ -15,7 +15,7 @@ use crate::{
     texts::look_at,
 };
 
-/// A data set of this form: where its files lie, and how many things it has.
+/// A data set of this form: the places of its files, and its counts.
 pub(crate) struct Collection {
     /// Name of the list below the folder.
     pub(crate) list: &'static str,
@@ -25,7 +25,7 @@ pub(crate) struct Collection {
     pub(crate) counts: Counts,
 }
 
-/// Numbers of things of a whole set; none where it is not known.
+/// Counts of a whole set; `None` if unknown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) images: Option<u64>,
@@ -52,7 +52,7 @@ struct ListedAnnotation {
     image_id: u64,
 }
 
-/// A list as far as it is checked.
+/// A list, checked so far.
 #[derive(Debug, Deserialize)]
 struct Checked {
     images: Vec<CheckedImage>,
@@ -208,7 +208,7 @@ fn problems_of_names<'a>(images: impl Iterator<Item = (u64, &'a str)> + Clone) -
     problems
 }
 
-/// The values that are there more than once.
+/// Returns the repeated values.
 fn twice<T: ToString + Eq + std::hash::Hash + Copy>(
     key: &'static str,
     values: impl Iterator<Item = T>,

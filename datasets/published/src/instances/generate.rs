@@ -79,7 +79,7 @@ impl Drawn<'_> {
         write_file(&path, list.to_string().as_bytes())
     }
 
-    /// The boxes of a picture: place of the category in the list, and place in the picture.
+    /// Returns the boxes of a picture: place of the category in the list, and place in the picture.
     fn boxes(&self, number: u64, width: usize, height: usize, stream: Stream) -> Vec<(usize, Area)> {
         if number % 8 == 5 {
             return Vec::new();
@@ -107,7 +107,8 @@ impl Drawn<'_> {
         (0..CELLS[0] * CELLS[1]).filter_map(in_cell).collect()
     }
 
-    /// The colour of the category at this place of the list: the digits of the place, each in its number of levels.
+    /// Returns the colour of the category at this place of the list: the digits of the place, each in its number of
+    /// levels.
     fn colour(&self, place: usize) -> [u8; 3] {
         let [_, green, blue] = self.levels.map(usize::from);
         let digits = [place / (green * blue), place / blue % green, place % blue];

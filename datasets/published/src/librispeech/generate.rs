@@ -30,7 +30,7 @@ const LETTERS_MAX: u32 = 9;
 /// `a` and so on in steps of 120 Hz up to 3640 Hz for the apostrophe. A transcript has 1 to 14 words of 1 to 9 letters.
 ///
 /// # Errors
-/// The folder is not empty, or cannot be written.
+/// If the folder is not empty, or cannot be written.
 pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     request.begin(folder)?;
     let stream = Stream::new(request.seed, "librispeech");
@@ -78,7 +78,7 @@ fn samples(transcript: &str) -> Vec<i16> {
     samples
 }
 
-/// A sample of a tone: a parabola for each half of its wave, in integers, which are the same on any machine.
+/// Returns a sample of a tone: a parabola for each half of its wave, in integers, which are the same on any machine.
 fn tone(hz: u32, at: usize) -> i16 {
     const TURN: u64 = 1 << 32;
     let phase = at as u64 * u64::from(hz) * TURN / u64::from(Format::SPEECH.rate_hz) % TURN;
@@ -88,7 +88,7 @@ fn tone(hz: u32, at: usize) -> i16 {
     ((height * AMPLITUDE) >> 31).clamp(-AMPLITUDE, AMPLITUDE) as i16
 }
 
-/// The entry of a recording, with the keys of the published manifest.
+/// Returns the entry of a recording, with the keys of the published manifest.
 fn entry(name: &str, transcript: &str, sample_count: usize) -> Value {
     let rate = Format::SPEECH.rate_hz;
     let duration = sample_count as f64 / f64::from(rate);

@@ -27,19 +27,19 @@ pub(super) struct Entry {
 /// The file of an entry that counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Recording<'a> {
-    /// Its path below the folder.
+    /// Path below the folder.
     pub(super) name: &'a str,
-    /// Its samples, if the entry says.
+    /// Samples, if the entry says.
     pub(super) sample_count: Option<u64>,
 }
 
 impl Entry {
-    /// Whether it is short enough to be a sample.
+    /// Returns whether it is short enough to be a sample.
     pub(super) fn is_short_enough(&self) -> bool {
         is_short_enough(self.original_duration)
     }
 
-    /// The file at the speed at which it was spoken.
+    /// Returns the file at the original speed.
     pub(super) fn recording(&self) -> Option<Recording<'_>> {
         let file = spoken(&self.files)?;
         Some(Recording { name: &file.fname, sample_count: self.original_num_samples })
@@ -51,12 +51,12 @@ impl Manifest {
         serde_json::from_str(text)
     }
 
-    /// The entries with their numbers, from 1.
+    /// Returns the entries with their numbers, from 1.
     pub(super) fn entries(&self) -> impl Iterator<Item = (usize, &Entry)> {
         (1..).zip(&self.0)
     }
 
-    /// Everything that is wrong with the entries.
+    /// Returns everything that is wrong with the entries.
     pub(super) fn faults(&self) -> Vec<Problem> {
         let mut faults = Vec::new();
         let mut seen = HashMap::new();

@@ -1,4 +1,4 @@
-//! The JSON file of questions. Answers are looked at and never kept.
+//! The JSON file of questions. Answers are examined and never kept.
 
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ struct Asked {
     answers: Vec<Answer>,
 }
 
-/// An answer, of any form: only those who look at labels need it.
+/// An answer, of any form: only label readers need it.
 #[derive(Deserialize)]
 struct Answer {
     #[serde(default)]
@@ -45,7 +45,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// The fault of an answer to the question of this id, whose context has so many characters.
+    /// Returns the fault of an answer to the question of this id, whose context has this many characters.
     fn fault(&self, id: &str, context: &str, character_count: usize) -> Option<Problem> {
         let id = id.to_owned();
         let Some(text) = self.text.as_str().filter(|text| !text.is_empty()) else {
@@ -68,7 +68,7 @@ impl File {
         serde_json::from_str(text)
     }
 
-    /// Everything that is wrong with the content.
+    /// Returns everything that is wrong with the content.
     pub(super) fn faults(&self) -> Vec<Problem> {
         let mut faults = Vec::new();
         if self.version != VERSION {
@@ -90,7 +90,7 @@ impl File {
         faults
     }
 
-    /// The contexts with their questions, in the order of the file.
+    /// Returns the contexts with their questions, in the order of the file.
     pub(super) fn into_contexts(self) -> Vec<Context> {
         let paragraphs = self.data.into_iter().flat_map(|article| article.paragraphs);
         let question = |asked: Asked| Question { id: asked.id, text: asked.question };

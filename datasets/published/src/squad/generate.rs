@@ -1,4 +1,4 @@
-//! A small set of questions whose answers stand in the context.
+//! A small set of questions whose answers are in the context.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::{
     squad::{QUESTIONS, VERSION},
 };
 
-/// Things that a fact is about, and who they belong to: no two facts of a context are about the same pair.
+/// Subjects and owners of facts: no two facts of a context are about the same pair.
 const THINGS: [&str; 12] = [
     "river",
     "bridge",
@@ -31,7 +31,7 @@ const OWNERS: [&str; 12] = [
     "Ada", "Alan", "Grace", "Edsger", "Barbara", "Donald", "Frances", "Niklaus", "Antonín", "Łucja", "Zoë",
     "Søren",
 ];
-/// Answers, with what a tokenizer may lose on the way back: case, accents, punctuation and figures.
+/// Answers that test the losses of a tokenizer on the way back: case, accents, punctuation and figures.
 const VALUES: [&str; 16] = [
     "12 April 1843",
     "Café Noir",
@@ -62,19 +62,19 @@ const FACTS_LONG: u32 = 28;
 /// Number of questions from one on a long context to the next.
 const LONG_EVERY: u64 = 5;
 
-/// The special tokens, where the published vocabulary has them.
+/// The special tokens, at their places in the published vocabulary.
 const SPECIAL: [&str; 4] = ["[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 /// Number of tokens without use between the first and the special ones.
 const UNUSED_COUNT: usize = 99;
 
-/// Makes a small set in the layout of the published one, with a vocabulary of its own. Equal requests make equal bytes.
+/// Makes a small set in the layout of the published one, with its own vocabulary. Equal requests make equal bytes.
 ///
 /// The known answer: a context is a list of facts, `The river of Ada is 42.`, no two about the same pair, and a
 /// question asks for one of them, `What is the river of Ada?`. The answer is the text between `is` and the full stop of
 /// the fact. About one question in five is on a context of two windows and has two samples.
 ///
 /// # Errors
-/// The folder is not empty, or cannot be written.
+/// If the folder is not empty, or cannot be written.
 pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     request.begin(folder)?;
     let stream = Stream::new(request.seed, "squad");
@@ -93,7 +93,7 @@ pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     write_file(&folder.join(VocabularyFile::Lines.name()), vocabulary().as_bytes())
 }
 
-/// A context with one question.
+/// Returns a context with one question.
 fn paragraph(stream: Stream, is_long: bool) -> Value {
     let fact_count = if is_long { FACTS_LONG } else { 1 + stream.below(0, FACTS_SHORT) };
     let ends = |fact, context: &str| fact >= fact_count && (!is_long || basic_tokens(context).len() > LONG);
@@ -119,7 +119,7 @@ fn paragraph(stream: Stream, is_long: bool) -> Value {
     json!({"context": context.trim_end(), "qas": qas})
 }
 
-/// A vocabulary of the published length that has all words above, some of them in pieces.
+/// Returns a vocabulary of the published length that has all words above, some of them in pieces.
 fn vocabulary() -> String {
     let text = [OTHERS, &THINGS.join(" "), &OWNERS.join(" "), &VALUES.join(" ")].join(" ");
     let mut words: Vec<String> = basic_tokens(&text);

@@ -15,7 +15,7 @@ const WORD_COUNT: u32 = 900;
 /// Maximum number of words of a sentence; each has at most two tokens, so a sentence has at most 50.
 const SENTENCE_LENGTH_MAX: u32 = 25;
 
-/// Sounds that English and German words are made of here, so that no word is one of both.
+/// Sounds of English and German words here, chosen so that no word belongs to both.
 const ENGLISH_SOUNDS: [[&str; 10]; 2] = [
     ["th", "w", "sh", "br", "l", "c", "r", "st", "y", "p"],
     ["a", "ea", "oo", "i", "ou", "o", "ay", "ee", "ow", "u"],
@@ -31,14 +31,14 @@ struct Word {
     german: Vec<String>,
 }
 
-/// Makes a small set in the layout of the published one, with a vocabulary of its own. Equal requests make equal bytes.
+/// Makes a small set in the layout of the published one, with its own vocabulary. Equal requests make equal bytes.
 ///
 /// The known answer: a sentence is translated token by token. In the vocabulary each English token is followed by its
 /// German one, so that each number of the translation is the sentence's plus one. A sentence has 1 to 25 words of one
 /// or two tokens.
 ///
 /// # Errors
-/// The folder is not empty, or cannot be written.
+/// If the folder is not empty, or cannot be written.
 pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     request.begin(folder)?;
     let words = words();
@@ -60,7 +60,7 @@ pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     write_file(&folder.join(GERMAN_VOCABULARY), vocabulary.as_bytes())
 }
 
-/// All words: every third one is a single token, the others are two tokens that no other word has.
+/// Returns all words: every third one is a single token, the others are two tokens that no other word has.
 fn words() -> Vec<Word> {
     let word = |number: u32| {
         let tokens = |[first, second]: [[&str; 10]; 2]| {
@@ -78,7 +78,7 @@ fn words() -> Vec<Word> {
     (0..WORD_COUNT).map(word).collect()
 }
 
-/// The special tokens, then for each word its tokens in both languages, a German one behind each English one.
+/// Returns the special tokens, then for each word its tokens in both languages, a German one behind each English one.
 fn vocabulary(words: &[Word]) -> String {
     let pairs = words.iter().flat_map(|word| word.english.iter().zip(&word.german));
     let tokens = ["<unk>", "<s>", "</s>"].into_iter();

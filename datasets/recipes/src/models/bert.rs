@@ -9,7 +9,7 @@ use crate::{
     weights::ModelRecipe,
 };
 
-/// Sizes of an encoder, and what it is used for.
+/// Sizes of an encoder, and its use.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
     /// Name of the file of weights.
@@ -26,14 +26,14 @@ pub(super) struct Sizes {
     lengths: [u32; 2],
     /// Bounds of the length of its first segment.
     first_segments: [u32; 2],
-    /// The smallest word that occurs in samples; those below mean something special, or are rare characters.
+    /// The smallest word that occurs in samples; lower ones have a special meaning, or are rare characters.
     first_word: u32,
 }
 
 /// The output that is computed from the last layer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Task {
-    /// Where the answer to a question starts and ends.
+    /// Start and end of the answer to a question.
     QuestionAnswering,
     /// A vector for the whole text.
     Embedding,
@@ -161,7 +161,7 @@ impl Model for Sizes {
 }
 
 impl Sizes {
-    /// The sum of the three embeddings, normalised: `[batch, step, width]`.
+    /// Returns the sum of the three embeddings, normalised: `[batch, step, width]`.
     fn embed(&self, net: &mut Net) -> String {
         let [words, positions, segments] = ["word", "position", "token_type"]
             .map(|kind| net.weight(&format!("bert.embeddings.{kind}_embeddings.weight")));
@@ -174,7 +174,7 @@ impl Sizes {
         net.layer_norm("bert.embeddings.LayerNorm", &sum, EPSILON)
     }
 
-    /// Attention of all heads, without the dense layer behind it.
+    /// Adds the attention of all heads, without the dense layer behind it.
     fn attend(&self, net: &mut Net, name: &str, x: &str, bias: &str) -> String {
         let split = net.ints(&[0, 0, self.heads as i64, self.head_width() as i64]);
         // Keys are turned round for the product: [batch, head, width, step].
@@ -197,7 +197,7 @@ impl Sizes {
         net.node("Reshape", &format!("{name}.joined"), &[&turned, &joined], &[])
     }
 
-    /// Start and end of the answer.
+    /// Adds the start and end of the answer.
     fn answer(&self, net: &mut Net, x: &str) {
         let logits = net.linear("qa_outputs", x);
         let both = net.split("both", &logits, 2, &[1, 1]);
@@ -208,7 +208,7 @@ impl Sizes {
         }
     }
 
-    /// The mean over the places that are not padded.
+    /// Adds the mean over the places that are not padded.
     fn pool(&self, net: &mut Net, x: &str) {
         let (steps, last) = (net.ints(&[1]), net.ints(&[2]));
         let mask = net.node("Cast", "pool.mask", &["input_mask"], &[("to", 1.into())]);
@@ -231,13 +231,13 @@ fn mask_bias(net: &mut Net) -> String {
     net.node("Mul", "mask.bias", &[&padded, &masked], &[])
 }
 
-/// A dense layer's output added to what the layers before began with, and normalised.
+/// Returns a dense layer's output added to the input of the layers before it, and normalised.
 fn add_and_norm(net: &mut Net, name: &str, residual: &str, y: &str) -> String {
     let sum = net.node("Add", &format!("{name}.sum"), &[y, residual], &[]);
     net.layer_norm(&format!("{name}.LayerNorm"), &sum, EPSILON)
 }
 
-/// `x (1 + erf(x / sqrt(2))) / 2`.
+/// Adds `x (1 + erf(x / sqrt(2))) / 2`.
 fn gelu(net: &mut Net, name: &str, x: &str) -> String {
     let (root, one, half) = (net.float(std::f32::consts::SQRT_2), net.float(1.0), net.float(0.5));
     let y = net.node("Div", &format!("{name}.scaled"), &[x, &root], &[]);

@@ -35,7 +35,7 @@ impl Priors {
         }
     }
 
-    /// The priors at these places, i64`[n]`.
+    /// Returns the priors at these places, i64`[n]`.
     fn at(&self, net: &mut Net, places: &str) -> Self {
         Self {
             middles: net.node("Gather", "priors.middles.taken", &[&self.middles, places], &[]),
@@ -67,7 +67,7 @@ impl Priors {
 
 /// Boxes that were selected, the greatest score first.
 struct Selected {
-    /// Their numbers among all, i64`[n]`.
+    /// Numbers among all, i64`[n]`.
     places: String,
     /// i64`[n]`, from 0 on.
     classes: String,
@@ -104,18 +104,18 @@ fn select(net: &mut Net, corners: &str, scores: &str, box_count: usize, selectio
     }
 }
 
-/// Puts the batch of one in front of a value, under the name of an output.
+/// Adds a batch dimension of one to a value, under the name of an output.
 fn in_batch(net: &mut Net, output: &str, value: &str) {
     let first = net.ints(&[0]);
     net.node("Unsqueeze", output, &[value, &first], &[]);
 }
 
-/// A batch of one image, `[channel, row, column]`.
+/// Returns a batch of one image, `[channel, row, column]`.
 fn one_image(extent: usize) -> Vec<Dim> {
     Dim::fixed(&[1, 3, extent, extent])
 }
 
-/// A dimension that is known when the boxes are.
+/// Returns a dimension that is known when the boxes are.
 fn found() -> Dim {
     Dim::Free("found".to_owned())
 }

@@ -34,12 +34,12 @@ pub(super) struct Sizes {
     interaction: Interaction,
 }
 
-/// How the features of a row meet.
+/// Interaction of the features of a row.
 #[derive(Clone, Copy)]
 enum Interaction {
-    /// By the products of each two of them (Naumov et al. 2019).
+    /// Products of each two of them (Naumov et al. 2019).
     Dots,
-    /// By a cross network of low rank (Wang et al., "DCN V2", 2021), over all features side by side.
+    /// Cross network of low rank (Wang et al., "DCN V2", 2021), over all features side by side.
     Cross { layers: usize, rank: usize },
 }
 
@@ -113,7 +113,7 @@ const CATEGORIES: [&str; TABLES] = [
     "categories_25",
 ];
 
-/// Bound of the categories of samples, as the published data sets have it.
+/// Bound of the categories of samples, as in the published data sets.
 const CATEGORY_MAX: u32 = 40_000_000;
 
 /// Gain of the last layer: the logits spread over some units, so that probabilities differ.
@@ -122,14 +122,14 @@ const OF_LOGIT: f32 = 1.0;
 /// Gain of the first layer over the numbers, which are logarithms of counts, mostly from 0 to 8.
 const OF_COUNTS: f32 = 0.25;
 
-/// Gain of what a cross layer adds.
+/// Gain of a cross layer's addition.
 const OF_CROSS: f32 = 0.5;
 
 /// `TensorProto.DataType.INT64`.
 const INT64: i64 = 7;
 
 impl Interaction {
-    /// Values of each feature of a row.
+    /// Returns the values of each feature of a row.
     fn hots(self) -> [usize; TABLES] {
         match self {
             Self::Dots => [1; TABLES],
@@ -137,7 +137,7 @@ impl Interaction {
         }
     }
 
-    /// Name of the layer `index` over the numbers.
+    /// Returns the name of the layer `index` over the numbers.
     fn bottom_layer(self, index: usize) -> String {
         match self {
             Self::Dots => format!("bot_l.{}", 2 * index),
@@ -145,7 +145,7 @@ impl Interaction {
         }
     }
 
-    /// Name of a layer behind the interaction.
+    /// Returns the name of a layer behind the interaction.
     fn top_layer(self, index: usize, is_last: bool) -> String {
         match self {
             Self::Dots => format!("top_l.{}", 2 * index),
@@ -170,17 +170,17 @@ impl Interaction {
 }
 
 impl Sizes {
-    /// Extent of a row of a table.
+    /// Returns the extent of a row of a table.
     fn width(&self) -> usize {
         self.bottom[self.bottom.len() - 1]
     }
 
-    /// Rows of each table here.
+    /// Returns the rows of each table here.
     fn rows(&self) -> [usize; TABLES] {
         self.rows.map(|rows| rows.min(self.rows_max))
     }
 
-    /// Extent of the interaction.
+    /// Returns the extent of the interaction.
     fn features(&self) -> usize {
         match self.interaction {
             Interaction::Dots => self.width() + pairs().count(),
@@ -188,7 +188,7 @@ impl Sizes {
         }
     }
 
-    /// The layers: name, outputs, inputs.
+    /// Returns the layers: name, outputs, inputs.
     fn layers<'a>(
         first: usize,
         extents: impl Iterator<Item = usize> + Clone + 'a,
@@ -208,7 +208,7 @@ impl Sizes {
     }
 }
 
-/// The pairs of features whose products count: each with those before it, the numbers being the first.
+/// Returns the pairs of features whose products count: each with those before it, the numbers being the first.
 fn pairs() -> impl Iterator<Item = (usize, usize)> {
     (0..=TABLES).flat_map(|one| (0..one).map(move |other| (one, other)))
 }
@@ -287,8 +287,8 @@ impl Model for Sizes {
 const DOT_SCALE: f32 = 1.316;
 
 impl Sizes {
-    /// The rows of the tables as categories of the input `name` say, each `[row, hots, width]`. `tables` are those that
-    /// its columns are for.
+    /// Returns the rows of the tables that the categories of the input `name` select, each `[row, hots, width]`.
+    /// `tables` are the tables of its columns.
     fn looked_up(&self, net: &mut Net, name: &str, tables: std::ops::Range<usize>) -> Vec<String> {
         let rows: Vec<i64> = self.rows()[tables.clone()].iter().map(|rows| *rows as i64).collect();
         let wide = net.node("Cast", &format!("{name}.wide"), &[name], &[("to", INT64.into())]);
@@ -324,7 +324,7 @@ impl Sizes {
         net.node("Concat", "interaction", &[dense, &products], &[("axis", 1.into())])
     }
 
-    /// All features side by side through the layers `x0 * (W (V x) + b) + x`.
+    /// Returns all features side by side through the layers `x0 * (W (V x) + b) + x`.
     fn cross(&self, net: &mut Net, dense: &str, layers: usize) -> String {
         let one = net.ints(&[1]);
         let mut features = vec![dense.to_owned()];
@@ -349,7 +349,7 @@ impl Sizes {
     }
 }
 
-/// A linear layer on rows.
+/// Returns a linear layer on rows.
 fn layer(net: &mut Net, name: &str, x: &str) -> String {
     let [weight, bias] = ["weight", "bias"].map(|part| net.weight(&format!("{name}.{part}")));
     net.node("Gemm", name, &[x, &weight, &bias], &[("transB", 1.into())])

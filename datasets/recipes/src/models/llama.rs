@@ -63,7 +63,7 @@ const THETA: f64 = 10_000.0;
 
 const EPSILON: f32 = 1e-5;
 
-/// The word that ends a text. Words 0 to 2 mean something special and do not occur in a prompt.
+/// The word that ends a text. Words 0 to 2 have a special meaning and do not occur in a prompt.
 const END: usize = 2;
 
 /// Number added to the scores of later places: so low that their share is 0, and not minus infinity, which not every
@@ -161,7 +161,7 @@ impl Sizes {
         Tables { cos, sin, mask: net.constant("mask", &[rows, steps], &mask) }
     }
 
-    /// Attention of all heads. Heads that share keys lie side by side, as one head with more rows.
+    /// Adds the attention of all heads. Heads that share keys lie side by side, as one head with more rows.
     fn attend(&self, net: &mut Net, name: &str, x: &str, tables: &Tables) -> String {
         let (steps, width, kv_heads) = (self.steps as i64, self.head_width() as i64, self.kv_heads as i64);
         let turned = [("perm", [0, 2, 1, 3].into())];
@@ -193,7 +193,8 @@ impl Sizes {
         projection(net, &part, &part, &sums)
     }
 
-    /// The values at each prompt's last word, `[batch, width]`: a product with a row that is 1 there and 0 elsewhere.
+    /// Returns the values at each prompt's last word, `[batch, width]`: a product with a row that is 1 there and 0
+    /// elsewhere.
     fn last_word(&self, net: &mut Net, x: &str) -> String {
         let places: Vec<i64> = (1..=self.steps as i64).collect();
         let (places, second) = (net.ints(&places), net.ints(&[1]));
@@ -220,7 +221,7 @@ fn rotate(net: &mut Net, name: &str, heads: &str, width: usize, tables: &Tables)
     net.node("Concat", &format!("{name}.rotated"), &[&first, &second], &[("axis", (-1).into())])
 }
 
-/// `down(silu(gate(x)) * up(x))`.
+/// Adds `down(silu(gate(x)) * up(x))`.
 fn feed_forward(net: &mut Net, name: &str, x: &str) -> String {
     let mut of = |part: &str, x: &str| {
         let part = format!("{name}.{part}_proj");
@@ -234,13 +235,13 @@ fn feed_forward(net: &mut Net, name: &str, x: &str) -> String {
     projection(net, &part, &part, &inner)
 }
 
-/// A linear layer without bias on the last dimension, put out as `output`.
+/// Returns a linear layer without bias on the last dimension, with the output `output`.
 fn projection(net: &mut Net, layer: &str, output: &str, x: &str) -> String {
     let weight = net.transposed(&format!("{layer}.weight"));
     net.node("MatMul", output, &[x, &weight], &[])
 }
 
-/// `x / sqrt(mean(x^2) + epsilon) * weight`, in the operations that engines know as one.
+/// Adds `x / sqrt(mean(x^2) + epsilon) * weight`, in the operations that engines know as one.
 fn rms_norm(net: &mut Net, name: &str, x: &str) -> String {
     let weight = net.weight(&format!("{name}.weight"));
     let (two, epsilon) = (net.float(2.0), net.float(EPSILON));
@@ -254,18 +255,18 @@ fn rms_norm(net: &mut Net, name: &str, x: &str) -> String {
 }
 
 impl ModelRecipe {
-    /// A linear layer `[outputs, inputs]` without bias.
+    /// Adds a linear layer `[outputs, inputs]` without bias.
     fn add_projection(&mut self, name: &str, shape: [usize; 2], gain: f32) {
         self.add(&format!("{name}.weight"), &shape, gain * root(shape[1]));
     }
 
-    /// The weights of a norm.
+    /// Adds the weights of a norm.
     fn add_gains(&mut self, name: &str, width: usize) {
         self.add_around(&format!("{name}.weight"), &[width], 1.0, 0.5);
     }
 }
 
-/// The samples of a decoder by the id of one of its uses: all have the samples of the decoder itself.
+/// Returns the samples of a decoder by the id of one of its uses: all have the samples of the decoder itself.
 pub(super) fn input_recipe(name: &str) -> Option<InputRecipe> {
     let (decoder, usage) = name.split_once("-generate")?;
     let width = usage.strip_prefix("-beam").unwrap_or(usage);

@@ -67,7 +67,7 @@ impl Model for Sizes {
 }
 
 impl Sizes {
-    /// The parts of a tensor for each gate, in ONNX's order.
+    /// Returns the parts of a tensor for each gate, in ONNX's order.
     fn gates(&self, net: &mut Net, tensor: &str) -> Vec<String> {
         let weight = net.weight(tensor);
         let parts = net.split(&format!("{tensor}.gates"), &weight, 0, &[self.hidden as i64; 4]);
@@ -75,7 +75,7 @@ impl Sizes {
     }
 }
 
-/// The parts one after the other, for a single direction.
+/// Returns the parts one after another, for a single direction.
 fn joined(net: &mut Net, name: &str, parts: &[String], first: &str) -> String {
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     let joined = net.node("Concat", &format!("{name}.joined"), &parts, &[("axis", 0.into())]);

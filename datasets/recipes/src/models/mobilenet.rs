@@ -1,5 +1,4 @@
-//! MobileNet-v1 (Howard et al. 2017) as MLPerf has it: 1001 classes, TensorFlow's padding; the names are Hugging
-//! Face's.
+//! MobileNet-v1 (Howard et al. 2017) as in MLPerf: 1001 classes, TensorFlow's padding; the names are Hugging Face's.
 
 use super::{
     Model, image,
@@ -73,7 +72,7 @@ impl Features {
         all
     }
 
-    /// Returns the number of channels that a pair of convolutions puts out.
+    /// Returns the number of output channels of a pair of convolutions.
     pub(super) fn channels(&self, pair: usize) -> usize {
         PAIRS[pair].1 * self.width
     }
@@ -86,7 +85,7 @@ impl Features {
         }
     }
 
-    /// Adds the nodes; gives what each pair of convolutions puts out.
+    /// Adds the nodes; returns the output of each pair of convolutions.
     pub(super) fn compute(&self, net: &mut Net, image: &str) -> Vec<String> {
         let mut x = image.to_owned();
         let mut all = Vec::new();

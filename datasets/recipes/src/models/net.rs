@@ -9,11 +9,11 @@ use crate::{inputs::InputTensor, weights::ModelRecipe};
 pub(super) struct Net<'a> {
     graph: GraphBuilder,
     weights: &'a ModelRecipe,
-    /// Where each tensor is in the file, in the order of the recipe.
+    /// Offset of each tensor in the file, in the order of the recipe.
     offsets_bytes: Vec<u64>,
 }
 
-/// How a convolution moves over its input.
+/// Movement of a convolution over its input.
 pub(super) struct Window {
     /// Extent of the kernel, in both directions.
     pub(super) kernel: usize,
@@ -26,12 +26,13 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// As many rows and columns at each side.
+    /// Pads as many rows and columns at each side.
     pub(super) fn even(kernel: usize, stride: i64, pad: i64) -> Self {
         Self { kernel, stride, pads: [pad; 4], groups: 1 }
     }
 
-    /// As many places as the input's `extent` divided by the stride: what TensorFlow pads with "SAME", the end first.
+    /// Gives as many places as the input's `extent` divided by the stride, padding the end first, as TensorFlow's
+    /// "SAME".
     pub(super) fn same(kernel: usize, stride: usize, extent: usize) -> Self {
         let covered = (extent.div_ceil(stride) - 1) * stride + kernel;
         let pad = covered.saturating_sub(extent) as i64;
@@ -39,7 +40,7 @@ impl Window {
         Self { kernel, stride: stride as i64, pads: [before, before, after, after], groups: 1 }
     }
 
-    /// The same, each channel for itself.
+    /// Returns the same, each channel for itself.
     pub(super) fn in_groups(self, groups: usize) -> Self {
         Self { groups, ..self }
     }
@@ -54,7 +55,7 @@ impl<'a> Net<'a> {
         self.graph.into_bytes()
     }
 
-    /// Adds an input, with the batch in front.
+    /// Adds an input, with the batch as first dimension.
     pub(super) fn input(&mut self, tensor: &InputTensor) {
         self.graph.input(tensor.name, tensor.element_type, &Dim::batch_of(&tensor.shape));
     }
@@ -65,7 +66,7 @@ impl<'a> Net<'a> {
         name.to_owned()
     }
 
-    /// Makes a value an output, f32 with the batch in front of a sample's shape.
+    /// Makes a value an output, f32 with the batch before a sample's shape.
     pub(super) fn output(&mut self, name: &str, shape: &[usize]) {
         self.output_of(name, ElementType::F32, &Dim::batch_of(shape));
     }
@@ -83,23 +84,23 @@ impl<'a> Net<'a> {
         self.graph.external(name, ElementType::F32, &tensor.shape, &self.weights.file_name(), *offset_bytes)
     }
 
-    /// A tensor of the file of weights with its two dimensions exchanged.
+    /// Returns a tensor of the file of weights with its two dimensions exchanged.
     pub(super) fn transposed(&mut self, name: &str) -> String {
         let weight = self.weight(name);
         self.node("Transpose", &format!("{name}.transposed"), &[&weight], &[("perm", [1, 0].into())])
     }
 
-    /// A constant of f32.
+    /// Returns a constant of f32.
     pub(super) fn constant(&mut self, name: &str, shape: &[usize], values: &[f32]) -> String {
         self.graph.constant(name, shape, values)
     }
 
-    /// A constant of integers.
+    /// Returns a constant of integers.
     pub(super) fn ints(&mut self, values: &[i64]) -> String {
         self.graph.ints(values)
     }
 
-    /// A constant f32 without dimensions.
+    /// Returns a constant f32 without dimensions.
     pub(super) fn float(&mut self, value: f32) -> String {
         self.graph.float(value)
     }
@@ -120,7 +121,7 @@ impl<'a> Net<'a> {
         self.graph.node_of_many("Split", name, &[x, &sizes], extents.len(), &[("axis", axis.into())])
     }
 
-    /// A node with several outputs.
+    /// Returns a node with several outputs.
     pub(super) fn many(
         &mut self,
         operator: &str,
@@ -132,13 +133,13 @@ impl<'a> Net<'a> {
         self.graph.node_of_many(operator, name, inputs, output_count, attributes)
     }
 
-    /// A convolution without bias.
+    /// Returns a convolution without bias.
     pub(super) fn convolution(&mut self, name: &str, x: &str, window: &Window) -> String {
         let weight = self.weight(&format!("{name}.weight"));
         self.convolve(name, &[x, &weight], window)
     }
 
-    /// A convolution with a bias.
+    /// Returns a convolution with a bias.
     pub(super) fn biased_convolution(&mut self, name: &str, x: &str, window: &Window) -> String {
         self.shared_convolution(name, name, x, window)
     }
@@ -163,7 +164,7 @@ impl<'a> Net<'a> {
         self.node("Relu", name, &[x], &[])
     }
 
-    /// Values between 0 and 6.
+    /// Returns the values between 0 and 6.
     pub(super) fn relu6(&mut self, name: &str, x: &str) -> String {
         let (low, high) = (self.float(0.0), self.float(6.0));
         self.node("Clip", name, &[x, &low, &high], &[])
@@ -176,13 +177,13 @@ impl<'a> Net<'a> {
         self.node("BatchNormalization", name, &inputs, &[("epsilon", epsilon.into())])
     }
 
-    /// The greatest of 3x3 places, at every second one.
+    /// Returns the greatest of 3x3 places, at every second one.
     pub(super) fn halve(&mut self, name: &str, x: &str) -> String {
         let window = [("kernel_shape", [3, 3].into()), ("pads", [1; 4].into()), ("strides", [2, 2].into())];
         self.node("MaxPool", name, &[x], &window)
     }
 
-    /// The mean over all places of an image, and a linear layer.
+    /// Adds the mean over all places of an image, and a linear layer.
     pub(super) fn classify(&mut self, layer: &str, x: &str, output: &str) {
         let mean = self.node("GlobalAveragePool", "pool", &[x], &[]);
         let flat = self.node("Flatten", "flat", &[&mean], &[("axis", 1.into())]);
@@ -190,7 +191,7 @@ impl<'a> Net<'a> {
         self.node("Gemm", output, &[&flat, &weight, &bias], &[("transB", 1.into())]);
     }
 
-    /// A linear layer on the last dimension of three.
+    /// Returns a linear layer on the last dimension of three.
     pub(super) fn linear(&mut self, name: &str, x: &str) -> String {
         let weight = self.transposed(&format!("{name}.weight"));
         let bias = self.weight(&format!("{name}.bias"));
@@ -206,19 +207,19 @@ impl<'a> Net<'a> {
 }
 
 impl ModelRecipe {
-    /// A convolution without bias over images or volumes, its output `gain` times as varied as its input.
+    /// Adds a convolution without bias over images or volumes, its output `gain` times as varied as its input.
     pub(super) fn add_convolution<const RANK: usize>(&mut self, name: &str, shape: [usize; RANK], gain: f32) {
         let scale = gain * steady(shape[1..].iter().product());
         self.add(&format!("{name}.weight"), &shape, scale);
     }
 
-    /// A convolution with a bias, its output `gain` times as varied as its input.
+    /// Adds a convolution with a bias, its output `gain` times as varied as its input.
     pub(super) fn add_biased_convolution(&mut self, name: &str, shape: [usize; 4], gain: f32) {
         self.add_convolution(name, shape, gain);
         self.add(&format!("{name}.bias"), &[shape[0]], 0.125);
     }
 
-    /// A batch norm that nearly lets its input through, times `gain`.
+    /// Adds a batch norm that nearly lets its input through, times `gain`.
     pub(super) fn add_batch_norm(&mut self, name: &str, channels: usize, gain: f32) {
         self.add_around(&format!("{name}.weight"), &[channels], gain, 0.25 * gain);
         self.add(&format!("{name}.bias"), &[channels], 0.25);
@@ -226,7 +227,7 @@ impl ModelRecipe {
         self.add_around(&format!("{name}.running_var"), &[channels], 1.0, 0.25);
     }
 
-    /// A linear layer, its output `gain` times as varied as its input.
+    /// Adds a linear layer, its output `gain` times as varied as its input.
     pub(super) fn add_linear(&mut self, name: &str, outputs: usize, inputs: usize, gain: f32) {
         self.add(&format!("{name}.weight"), &[outputs, inputs], gain * steady(inputs));
         self.add(&format!("{name}.bias"), &[outputs], 0.125);
@@ -238,13 +239,13 @@ impl ModelRecipe {
     }
 }
 
-/// The bound of uniform weights whose sum of `inputs` products has the deviation of the inputs: `sqrt(3 / inputs)`, in
-/// f32.
+/// Returns the bound of uniform weights whose sum of `inputs` products has the deviation of the inputs: `sqrt(3 /
+/// inputs)`, in f32.
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^24")]
 pub(super) fn steady(inputs: usize) -> f32 {
     (3.0 / inputs as f32).sqrt()
 }
 
-/// Factor of a convolution's weights if a ReLU follows, which halves the square of what it lets through
-/// (He et al., "Delving deep into rectifiers", 2015): near `sqrt(2)`.
+/// Factor of a convolution's weights if a ReLU follows, which halves the square of its input (He et al., "Delving deep
+/// into rectifiers", 2015): near `sqrt(2)`.
 pub(super) const BEFORE_RELU: f32 = 1.414;

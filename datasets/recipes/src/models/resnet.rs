@@ -30,7 +30,7 @@ enum Answer {
 
 /// The convolutions alone.
 pub(super) struct Features {
-    /// In front of the names of all tensors.
+    /// Prefix of the names of all tensors.
     pub(super) prefix: &'static str,
     /// Number of channels of the first convolution; a stage of blocks has a multiple.
     pub(super) width: usize,
@@ -63,7 +63,7 @@ pub(super) const MLPERF_NARROW: Sizes =
 
 const EPSILON: f32 = 1e-5;
 
-/// Number of channels that a block puts out, as a multiple of its width.
+/// Number of output channels of a block, as a multiple of its width.
 const EXPANSION: usize = 4;
 
 /// The gain of a block's last batch norm. At 1 each of the 16 blocks would double the variance.
@@ -76,7 +76,7 @@ struct Block {
     inner: usize,
     groups: usize,
     stride: i64,
-    /// Whether the input goes through a convolution of its own, as in the first block of a stage.
+    /// Whether the input goes through its own convolution, as in the first block of a stage.
     is_first: bool,
 }
 
@@ -102,7 +102,7 @@ impl Features {
         })
     }
 
-    /// Returns the number of channels that a stage puts out.
+    /// Returns the number of output channels of a stage.
     pub(super) fn channels(&self, stage: usize) -> usize {
         (EXPANSION * self.width) << stage
     }

@@ -22,7 +22,7 @@ pub(super) struct Sizes {
     inputs: usize,
     /// Voxels of the input along each axis, multiples of 2 to the power of the levels less one.
     extents: [usize; 3],
-    /// Channels of each level. A level has half of the extents of the one before it.
+    /// Channels of each level. A level has half of the extents of the previous one.
     channels: &'static [usize],
     classes: usize,
     /// Factor of negative values behind each norm; 0 for ReLU.
@@ -80,7 +80,7 @@ struct Rise {
 }
 
 impl Sizes {
-    /// The way down, from the input to the last level.
+    /// Returns the way down, from the input to the last level.
     fn falls(&self) -> impl Iterator<Item = Block> {
         let last = self.channels.len() - 1;
         self.channels.iter().enumerate().map(move |(level, outputs)| Block {
@@ -95,7 +95,7 @@ impl Sizes {
         })
     }
 
-    /// The way up, from the last level but one.
+    /// Returns the path upwards, from the last level but one.
     fn rises(&self) -> impl Iterator<Item = Rise> {
         let pairs = self.channels.windows(2).rev().enumerate();
         pairs.map(|(index, pair)| {

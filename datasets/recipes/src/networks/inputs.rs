@@ -15,7 +15,7 @@ fn words(
     InputTensor { name, element_type: I32, shape: shape.to_vec(), values }
 }
 
-/// Lengths from `low` up to `high`.
+/// Returns the lengths from `low` up to `high`.
 fn lengths(name: &'static str, count: usize, low: usize, high: usize) -> InputTensor {
     let bound = |steps: usize| u32::try_from(steps).expect("sequences are short");
     let values = InputValues::Lengths { low: bound(low), high: bound(high) };

@@ -1,4 +1,4 @@
-//! From the logits of rows to the text that answers a question.
+//! Turns the logits of rows into the text that answers a question.
 
 use std::{cmp::Ordering, iter};
 
@@ -7,7 +7,7 @@ use crate::squad::{
     projection::projected,
 };
 
-/// Positions that are looked at for the start of an answer, as many for its end, and answers at most.
+/// Positions that are examined for the start of an answer, as many for its end, and answers at most.
 const BEST_COUNT: usize = 20;
 /// Maximum number of tokens of an answer.
 const LENGTH_MAX: usize = 30;
@@ -20,9 +20,9 @@ const NONE: &str = "empty";
 /// very unlikely.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Logits {
-    /// For its first token.
+    /// Logits of the first token.
     pub start: Vec<f64>,
-    /// For its last token.
+    /// Logits of the last token.
     pub end: Vec<f64>,
 }
 
@@ -33,7 +33,7 @@ pub struct Logits {
 )]
 pub struct LogitsError(pub usize);
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum AnswerError {
@@ -96,10 +96,10 @@ struct Pair {
 }
 
 impl Features {
-    /// The best answer to a question, from the logits of its rows; rows without logits are passed over.
+    /// Returns the best answer to a question, from the logits of its rows; rows without logits are passed over.
     ///
     /// # Errors
-    /// Logits that no model of this row should return.
+    /// Fails for logits that no model of this row should return.
     ///
     /// # Panics
     /// If there is no such question.
@@ -189,8 +189,8 @@ impl Features {
         Ok(())
     }
 
-    /// The text between two positions of a row, both included, in the words of the context; `None` if one of them is
-    /// outside the context.
+    /// Returns the text between two positions of a row, both included, in the words of the context; `None` if one of
+    /// them is outside the context.
     ///
     /// # Panics
     /// If there is no such row.
@@ -230,13 +230,13 @@ impl Features {
     }
 }
 
-/// Whether an answer that starts at one position, which is one of the context, may end at another.
+/// Returns whether an answer that starts at one position, inside the context, may end at another.
 fn can_end(feature: &Feature<'_>, start: usize, end: usize) -> bool {
     (start..start + LENGTH_MAX).contains(&end) && feature.word(end).is_some()
 }
 
-/// The positions of the greatest values with these, the greatest first, of equal ones the first. Values are missing
-/// beyond the end.
+/// Returns the positions of the greatest values with these, the greatest first, of equal ones the first. Values are
+/// missing beyond the end.
 fn best_positions(values: &[f64], count: usize) -> Vec<(usize, f64)> {
     let values = values.iter().copied().chain(iter::repeat(PADDING));
     let mut positions: Vec<(usize, f64)> = values.take(count).enumerate().collect();
@@ -249,7 +249,7 @@ fn best_positions(values: &[f64], count: usize) -> Vec<(usize, f64)> {
     positions
 }
 
-/// The greater of two numbers first; both zeros are equal.
+/// Returns the greater of two numbers first; both zeros are equal.
 fn descending(a: f64, b: f64) -> Ordering {
     b.partial_cmp(&a).unwrap_or(Ordering::Equal)
 }

@@ -7,7 +7,7 @@ use crate::{
     squad::windows::{Windows, has_most_context},
 };
 
-/// A context with the questions about it, as the data set has them.
+/// A context with the questions about it, as in the data set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {
     /// The text that holds the answers.
@@ -84,25 +84,25 @@ impl Features {
         self.contexts.push(cut);
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is no row.
+    /// Returns whether there is no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The lengths that it was made with.
+    /// Returns the lengths that it was made with.
     #[must_use]
     pub fn windows(&self) -> Windows {
         self.windows
     }
 
-    /// The questions, in the order of the data set.
+    /// Returns the questions, in the order of the data set.
     pub fn questions(&self) -> impl ExactSizeIterator<Item = &Question> {
         self.questions.iter().map(|asked| &asked.question)
     }
@@ -159,31 +159,31 @@ pub struct Feature<'a> {
 }
 
 impl<'a> Feature<'a> {
-    /// Number of the question that it belongs to.
+    /// Returns the number of the question that it belongs to.
     #[must_use]
     pub fn question(&self) -> usize {
         self.question
     }
 
-    /// The name of the question that it belongs to.
+    /// Returns the name of the question that it belongs to.
     #[must_use]
     pub fn question_id(&self) -> &'a str {
         &self.asked.question.id
     }
 
-    /// Number of tokens.
+    /// Returns the number of tokens.
     #[must_use]
     pub fn token_count(&self) -> usize {
         self.context_start() + self.range().len() + 1
     }
 
-    /// Position of the first token of the context. From there on the segment is 1, before it 0.
+    /// Returns the position of the first token of the context. From there on the segment is 1, before it 0.
     #[must_use]
     pub fn context_start(&self) -> usize {
         self.asked.ids.len() + 2
     }
 
-    /// The tokens, as numbers of the vocabulary.
+    /// Returns the tokens, as numbers of the vocabulary.
     pub fn ids(&self) -> impl Iterator<Item = u32> + 'a {
         let (start, separator) = (self.tokenizer.start(), self.tokenizer.separator());
         let (asked, part) = (&self.asked.ids, &self.context.ids[self.range()]);
@@ -191,26 +191,28 @@ impl<'a> Feature<'a> {
         asked.chain(part.iter().copied()).chain([separator])
     }
 
-    /// Number of the word of the context that the token at this position belongs to; `None` outside the context.
+    /// Returns the number of the word of the context that the token at this position belongs to; `None` outside the
+    /// context.
     #[must_use]
     pub fn word(&self, position: usize) -> Option<usize> {
         Some(self.context.word_of_token[self.token_of_context(position)?])
     }
 
-    /// The words of the context by number, with a space between any two.
+    /// Returns the words of the context by number, with a space between any two.
     #[must_use]
     pub fn words(&self, range: Range<usize>) -> String {
         self.context.words[range].join(" ")
     }
 
-    /// Whether no other row of the question shows more of the context on both sides of the token at this position.
+    /// Returns whether no other row of the question shows more of the context on both sides of the token at this
+    /// position.
     #[must_use]
     pub fn has_most_context(&self, position: usize) -> bool {
         self.token_of_context(position)
             .is_some_and(|token| has_most_context(&self.asked.windows, self.window, token))
     }
 
-    /// The tokens of the context at these positions, as text.
+    /// Returns the tokens of the context at these positions, as text.
     ///
     /// # Panics
     /// If one is outside the context.

@@ -1,8 +1,8 @@
-//! From the lower-case text of tokens back to the words as they were written.
+//! Turns the lower-case text of tokens back into the words as they were written.
 
 use crate::basic::basic_tokens;
 
-/// The part of the original text that says what the tokens say, or all of it where their characters do not match one to
+/// Returns the part of the original text that matches the tokens, or all of it if their characters do not match one to
 /// one.
 ///
 /// Source: `get_final_text` of MLPerf's reference implementation of BERT.
@@ -26,7 +26,7 @@ fn part(tokens: &str, original: &str) -> Option<String> {
     Some(original.chars().skip(first).take(last + 1 - first).collect())
 }
 
-/// Numbers of the characters that are no spaces.
+/// Numbers of the characters that are not spaces.
 fn places(text: &str) -> impl Iterator<Item = usize> {
     text.chars().enumerate().filter(|(_, c)| *c != ' ').map(|(place, _)| place)
 }

@@ -38,7 +38,8 @@ impl Windows {
     }
 }
 
-/// Whether, of all windows that see the token, this one has the most context around it; of equal ones the first.
+/// Returns whether, of all windows that see the token, this one has the most context around it; of equal ones the
+/// first.
 ///
 /// Source: `_check_is_max_context` of the reference implementation of BERT.
 pub(crate) fn has_most_context(windows: &[Range<usize>], window: usize, token: usize) -> bool {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use proctor_config::Settings;
 use proctor_datasets::{DataRoot, DatasetError};
 
-/// The folder that the settings name, or the one of the data set's name below the data root.
+/// Returns the folder that the settings name, or the one of the data set's name below the data root.
 ///
 /// # Errors
 /// If no folder has this name.

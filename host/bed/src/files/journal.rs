@@ -1,6 +1,6 @@
-//! Writes `samples.bin` while a test runs: records are on disk even if the process does not live to its end.
+//! Writes `samples.bin` while a test runs: records are on disk even if the process ends early.
 //!
-//! The file has the form of the finished one, and the samples of the phase that is going on. It grows at its end, and
+//! The file has the form of the finished one, and the samples of the phase that is continuing. It grows at its end, and
 //! samples are filled in as they complete. When the test is over the file is replaced by the whole one. A test of
 //! accuracy and performance in one has the samples of its performance phase alone, here as there.
 //!
@@ -80,7 +80,7 @@ struct Writer {
     bytes: Vec<u8>,
 }
 
-/// Samples of a block as it was written last.
+/// Samples of a block as last written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Block {
     count: u16,
@@ -123,8 +123,8 @@ impl Writer {
         self.go_round(most, |range, samples| progress.read_samples(range, samples))
     }
 
-    /// Looks at each block that is not settled once, or at `most` of them. They are taken in their order, and the first
-    /// comes after the last, so the file has no gap.
+    /// Checks each unsettled block once, or at most `most` of them. They come in their order, and the first after the
+    /// last, so the file has no gap.
     fn go_round(&mut self, most: usize, read: impl Fn(Range<u64>, &mut Vec<SampleRecord>)) -> io::Result<()> {
         let first = self.next_block;
         let mut is_second_half = first == 0;

@@ -22,7 +22,7 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// The logs of a test that begins now.
+    /// Returns the logs of a test that begins now.
     pub(crate) fn new(folder: &Path, run: &RunSettings, is_virtual: bool) -> Self {
         // Names and place are fixed: readers of a run folder look for them.
         let settings = LogOutputSettings {
@@ -39,8 +39,8 @@ impl Logs {
         &self.settings.outdir
     }
 
-    /// Writes the measurements, and the logs that the verdict is made of. Writes as much as possible: the
-    /// samples even if there is no room for the logs.
+    /// Writes the measurements, and the logs behind the verdict. Writes as much as possible: the samples even if there
+    /// is no room for the logs.
     pub(crate) fn write(&self, outcome: &TestOutcome) -> Result<(), HostError> {
         let _span = enter!("write logs");
         // Somebody may have removed it during the test, and the results are still to be had.
@@ -52,7 +52,7 @@ impl Logs {
         self.named(logs).and(samples)
     }
 
-    /// Writes the logs that the verdict is in anew, with the copies of them that the user wants.
+    /// Writes the logs that the verdict is in again, with the copies of them that the user wants.
     pub(crate) fn write_verdict(
         &self,
         outcome: &TestOutcome,
@@ -95,7 +95,7 @@ impl Write for Answer<'_> {
     }
 }
 
-/// Process and time of the logs; zeros in virtual time, so that the bytes are the same again.
+/// Returns the process and time of the logs; zeros in virtual time, so that the bytes are the same again.
 fn identity(is_virtual: bool) -> LogIdentity {
     let (pid, now) = match is_virtual {
         true => (0, DateTime::UNIX_EPOCH.naive_utc()),
@@ -111,7 +111,7 @@ fn identity(is_virtual: bool) -> LogIdentity {
     }
 }
 
-/// Time since 1970; zero on a machine whose clock stands before 1970.
+/// Returns the time since 1970; zero on a machine whose clock stands before 1970.
 fn since_1970() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }

@@ -10,7 +10,7 @@ use proctor_words::{DataError, HostError, Observer, UsageError, lasting_folder};
 
 use crate::{fault::Fault, files::dataset_folder::dataset_folder};
 
-/// Why a run with this file is INVALID, if it is.
+/// Returns why a run with this file is INVALID, if it is.
 pub fn objection(file: &FoundFile) -> Option<Fault> {
     let recipe = file.recipe.clone().filter(|_| file.stands_in)?;
     Some(Fault::RandomWeights { recipe, format: file.format.clone() })
@@ -79,10 +79,10 @@ struct Given<'a> {
     format: &'a str,
 }
 
-/// The file that the user gave for a benchmark.
+/// Returns the file that the user gave for a benchmark.
 ///
 /// # Errors
-/// The benchmark has no file of this format.
+/// If the benchmark has no file of this format.
 fn given<'a>(path: &'a Path, benchmark: &Benchmark) -> Result<Given<'a>, HostError> {
     let format = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     if benchmark.model.formats().any(|(known, _)| known == format) {

@@ -1,4 +1,4 @@
-//! The recording of a run: what stands at its head, and how it begins and ends.
+//! The recording of a run: its head, its beginning and its end.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -71,7 +71,7 @@ pub(crate) fn name_plugin(recorder: &Recorder, library: &LoadedPlugin) {
     }));
 }
 
-/// Writes that the run has come to its end, and says whether the recording is whole.
+/// Writes that the run has ended, and says whether the recording is whole.
 ///
 /// # Errors
 /// If it could not be written.

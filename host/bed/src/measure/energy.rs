@@ -34,7 +34,7 @@ pub struct PackageEnergy {
 /// Reason why there is no figure.
 #[derive(Debug, thiserror::Error)]
 pub enum NoEnergy {
-    /// There are no counters, or they cannot be read.
+    /// Counters are missing, or cannot be read.
     #[error(transparent)]
     Counters(#[from] PowercapError),
     /// The system has no thread to read them.
@@ -52,7 +52,7 @@ pub enum NoEnergy {
 pub(crate) struct Meter {
     readings: Arc<Mutex<Readings>>,
     now_ns: Arc<dyn Fn() -> u64 + Send + Sync>,
-    /// `None` if there is nothing to read.
+    /// `None` without a source.
     ticker: Option<Ticker>,
 }
 
@@ -93,7 +93,7 @@ impl Meter {
         meter
     }
 
-    /// Reads once, and goes on to read. [before the timed part]
+    /// Reads once, and continues to read. [before the timed part]
     fn begin(&self) {
         let mut readings = self.readings.lock();
         readings.read.clear();
@@ -110,8 +110,8 @@ impl Meter {
         }
     }
 
-    /// Returns the energy from the start of issuing to the last completion of a test that began at `origin_ns`, but for
-    /// some microseconds.
+    /// Returns the energy from the start of issuing to the last completion of a test that began at `origin_ns`, within
+    /// a few microseconds.
     ///
     /// # Errors
     /// If there is no figure.

@@ -95,12 +95,12 @@ pub fn query_latencies(result: &PerformanceResult) -> &LatencyStatistics {
     }
 }
 
-/// The same metric without its value, for this reason.
+/// Returns the same metric without its value, for this reason.
 pub(crate) fn withheld(metric: MetricPart, why: &str) -> MetricPart {
     MetricPart { name: format!("{}, withheld: {why}", metric.name), value: f64::NAN, ..metric }
 }
 
-/// The value of a metric with its unit, for people.
+/// Returns the value of a metric with its unit, for people.
 pub fn shown(metric: &MetricPart) -> String {
     match metric.unit.as_str() {
         STREAMS if metric.value.is_finite() => text::counted(metric.value as u64, "stream"),

@@ -20,14 +20,14 @@ const MARKED_BELOW: u64 = 10;
 /// Shortest and longest time for which queries are issued, in ms.
 const SHORT_MS: u64 = 50;
 const LONG_MS: u64 = 250;
-/// Server: queries that a percentile should be made of. At lower rates than these in [`LONG_MS`] the floor is measured
-/// at this rate instead of the run's.
+/// Server: minimum number of queries behind a percentile. At lower rates than these in [`LONG_MS`] the floor is
+/// measured at this rate instead of the run's.
 const SERVER_QUERIES: f64 = 250.0;
 /// Offline: samples at most. A longer query is extrapolated.
 const OFFLINE_SAMPLES: u64 = 1 << 20;
 
-/// Measures the floor of a run with these settings, if it is wanted and there is one: time that passes
-/// only in a model has no floor. What goes wrong is no reason not to run.
+/// Measures the floor of a run with these settings, if it is wanted and there is one: simulated time has no floor.
+/// Failures do not prevent the run.
 pub fn of_run(settings: &Settings, dispatch: Dispatch, interrupt: &Interrupt) -> Option<FloorPart> {
     if settings.run.virtual_time || !settings.run.floor {
         return None;
@@ -101,7 +101,7 @@ pub fn mark(floor: &mut FloorPart, run: &LatencyPart) {
     }
 }
 
-/// Remark about the marked latencies, if there are any.
+/// Returns the remark about the marked latencies, if there are any.
 pub fn remark(floor: &FloorPart, run: &LatencyPart) -> Option<String> {
     let say = |name: &String| {
         let (name, latency_ns, floor_ns) = match name.as_str() {
@@ -116,8 +116,8 @@ pub fn remark(floor: &FloorPart, run: &LatencyPart) -> Option<String> {
         .then(|| format!("latency {} {verb} under ten times the harness's own floor", said.join(" and ")))
 }
 
-/// A short test in the scenario and at the rate of a run, with Poisson arrivals; and how many times longer the query of
-/// an Offline run is.
+/// Returns a short test in the scenario and at the rate of a run, with Poisson arrivals; and how many times longer the
+/// query of an Offline run is.
 fn test_settings(settings: &Settings) -> Result<(TestSettings, f64), HostError> {
     let run = &settings.test;
     let mut test = TestSettings {

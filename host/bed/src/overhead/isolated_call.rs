@@ -22,13 +22,13 @@ const CALL_COUNT: u32 = 100;
 /// Number of unmeasured calls before these.
 const FIRST_COUNT: u32 = 10;
 
-/// Time that both sides busy-wait, in us, if they are not to sleep: longer than any of their waits.
+/// Time that both sides busy-wait, in us, if they must not sleep: longer than any of their waits.
 const AWAKE_US: u64 = 2000;
 
 /// Time for busy-waiting threads to fall asleep, so that they do not disturb the next measurement.
 const SETTLING: Duration = Duration::from_millis(5);
 
-/// Times of a call of the null plugin in a process of its own.
+/// Times of a call of the null plugin in its own process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IsolatedCall {
     /// Time of a bare round trip, in us.

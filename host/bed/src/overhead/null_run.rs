@@ -41,14 +41,14 @@ pub struct NullRun {
     pub batch_size: usize,
     /// Number of instances.
     pub instances: usize,
-    /// True if the plugin has a process of its own.
+    /// True if the plugin has its own process.
     pub isolate: bool,
     /// With `isolate`: how long threads of both processes wait awake for each other, in us; `None` as in a run.
     pub isolate_spin_us: Option<u64>,
 }
 
 impl NullRun {
-    /// A run with these settings in which whole queries are completed inside the issue call.
+    /// Creates a run with these settings in which whole queries are completed inside the issue call.
     #[must_use]
     pub fn inline(settings: TestSettings) -> Self {
         Self {
@@ -108,10 +108,10 @@ impl NullRun {
         }
     }
 
-    /// Does something with the test bed of the run.
+    /// Runs an action with the test bed of the run.
     ///
     /// # Errors
-    /// Errors of `act`, or why the plugin could not be opened.
+    /// Returns the errors of `act`, or why the plugin could not be opened.
     pub(super) fn on_bed<T>(
         &self,
         interrupt: &Interrupt,
@@ -125,7 +125,7 @@ impl NullRun {
         act(&TestBed::open(&settings, equipment, interrupt)?)
     }
 
-    /// The settings of a run of the null plugin; nothing of them comes from the user.
+    /// Returns the settings of a run of the null plugin, independent of the user's.
     fn all_settings(&self) -> Result<Settings, HostError> {
         let mut settings = Loader::new().load()?;
         settings.benchmark = benchmark(&settings.benchmark);

@@ -1,4 +1,4 @@
-//! The devices of a run, and the instances that each of them gets.
+//! Distributes the instances of a run over its devices.
 
 use proctor_config::{Origin, Settings};
 use proctor_plugin_api::Device;
@@ -15,7 +15,7 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// The devices that the settings choose; all of them if these do not say.
+    /// Returns the devices that the settings choose; all of them by default.
     ///
     /// # Errors
     /// If there is no such device, or the plugin does not list its own.
@@ -25,14 +25,14 @@ impl Devices {
         Ok(Self { list, chosen })
     }
 
-    /// Position of the device of an instance; 0 without a list.
+    /// Returns the position of the device of an instance; 0 without a list.
     pub(crate) fn of_instance(&self, number: u32) -> u32 {
         // There are at most 64 Ki devices.
         let position = number.checked_rem(self.chosen.len() as u32);
         position.map_or(0, |position| self.chosen[position as usize])
     }
 
-    /// The device of each of `count` instances; nothing without a list.
+    /// Returns the device of each of `count` instances; nothing without a list.
     pub fn of_instances(&self, count: usize) -> Vec<u32> {
         if self.chosen.is_empty() {
             return Vec::new();
@@ -40,7 +40,7 @@ impl Devices {
         self.chosen.iter().copied().cycle().take(count).collect()
     }
 
-    /// The devices that are used.
+    /// Returns the devices that are used.
     pub(crate) fn chosen(&self) -> &[u32] {
         &self.chosen
     }
@@ -50,7 +50,7 @@ impl Devices {
         self.list.in_parallel && self.chosen.len() > 1
     }
 
-    /// The devices that this number of instances uses, for a result.
+    /// Returns the devices that this number of instances uses, for a result.
     pub fn parts(&self, instance_count: usize) -> Vec<DevicePart> {
         let part = |&index: &u32| {
             let Device { name, id, memory_bytes, numa_node } = self.list.devices[index as usize].clone();
@@ -60,7 +60,7 @@ impl Devices {
     }
 }
 
-/// The positions that the setting has, checked. The error names setting, plugin and value.
+/// Returns the positions that the setting has, checked. The error names setting, plugin and value.
 fn chosen(settings: &Settings, plugin: &str, listed: &[Device]) -> Result<Vec<u32>, UsageError> {
     let count = u32::try_from(listed.len()).unwrap_or(u32::MAX);
     let Some(text) = &settings.run.devices else { return Ok((0..count).collect()) };

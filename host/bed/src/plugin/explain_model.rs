@@ -17,7 +17,7 @@ use crate::{
 /// A model that has to be made first is made in the folder of caches: nothing is put into a data root.
 ///
 /// # Errors
-/// The errors of a run, until the model is loaded; [`HostError::PluginCannot`] if the plugin does not say.
+/// Returns the errors of a run, until the model is loaded; [`HostError::PluginCannot`] if the plugin does not say.
 pub fn explain_model(settings: &Settings, interrupt: &Interrupt) -> Result<String, HostError> {
     watch_without_folder(settings, interrupt)?;
     allowed_cores();
@@ -41,7 +41,7 @@ pub fn explain_model(settings: &Settings, interrupt: &Interrupt) -> Result<Strin
     }
 }
 
-/// The devices that the instances would be spread over; nothing if the plugin lists none.
+/// Returns the devices for the instances; nothing if the plugin lists none.
 fn devices_in_words(plugin: &Plugin) -> String {
     let unknown = || "-".to_owned();
     let row = |device: DevicePart| {

@@ -62,10 +62,10 @@ impl FittedModel {
     }
 }
 
-/// Returns the manifest row under which a plugin would be asked for the model of the settings' benchmark.
+/// Returns the manifest row that matches the model of the settings' benchmark.
 ///
 /// # Errors
-/// The first part of the demand that the manifest does not declare.
+/// Returns the first part of the demand that the manifest does not declare.
 pub fn row_for<'a>(
     settings: &Settings,
     manifest: &'a Manifest,
@@ -75,7 +75,7 @@ pub fn row_for<'a>(
     Ok(choose_row(manifest, &wish, &offers)?)
 }
 
-/// The files of the model that a plugin will be asked to load, verified or made in `root`.
+/// Returns the files of the model that a plugin will be asked to load, verified or made in `root`.
 ///
 /// # Errors
 /// If the plugin does not declare the model, or a file is missing, damaged or cannot be made.
@@ -110,7 +110,7 @@ fn find_files(
     model_files::find(settings, root, precision, observer, is_read)
 }
 
-/// The demand as far as it is known without the files and the plugin.
+/// Returns the demand, without the parts that need the files and the plugin.
 fn wish(settings: &Settings, dispatch: Dispatch) -> ModelDemand {
     let benchmark = &settings.benchmark;
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
@@ -134,7 +134,7 @@ fn wish(settings: &Settings, dispatch: Dispatch) -> ModelDemand {
     }
 }
 
-/// The files that a benchmark's model comes in.
+/// Returns the available files of a benchmark's model.
 fn offers(benchmark: &Benchmark) -> Vec<FileOffer> {
     let offer = |(format, precision): (&str, Option<&str>)| FileOffer {
         format: format.to_owned(),

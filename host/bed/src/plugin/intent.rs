@@ -5,7 +5,8 @@ use proctor_vocabulary::{Intent, Scenario};
 
 use crate::plugin::dispatch::Dispatch;
 
-/// The intent of a performance run with these settings; nothing if no run can be made of them, which is reported later.
+/// Returns the intent of a performance run with these settings; nothing if no run can be made of them, which is
+/// reported later.
 pub(crate) fn intent(settings: &Settings, dispatch: Dispatch) -> Intent {
     let (test, scenario) = (&settings.test, settings.test.scenario);
     let Ok(effective) = settings.benchmark.qsl.effective_settings(test) else { return Intent::default() };
@@ -24,8 +25,8 @@ pub(crate) fn intent(settings: &Settings, dispatch: Dispatch) -> Intent {
     }
 }
 
-/// Number of samples in each query of a warm-up: as many as in a query of the test. In Offline, whose one query is the
-/// whole test, it is as many as in a batch.
+/// Returns the number of samples in each query of a warm-up: as many as in a query of the test. In Offline, whose one
+/// query is the whole test, it is as many as in a batch.
 pub(crate) fn warm_up_sample_count(settings: &Settings) -> usize {
     let Intent { samples_per_query, .. } = intent(settings, Dispatch::WholeQueries);
     match settings.test.scenario {

@@ -1,4 +1,4 @@
-//! The plugin in a process of its own.
+//! The plugin in its own process.
 
 mod environment;
 mod fence;
@@ -34,13 +34,13 @@ const WORKER: &str = "proctor-worker";
 /// Time for calls of a process that has ended to fail.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// A plugin in a process of its own. Clones are the same one.
+/// A plugin in its own process. Clones are the same one.
 #[derive(Clone)]
 pub struct Isolated {
     isolation: Isolation,
     /// The test that runs.
     test: Arc<Mutex<Option<StopHandle>>>,
-    /// The host's process before there was another one.
+    /// The host's process before it started another one.
     before: Arc<HostAtStart>,
 }
 
@@ -92,8 +92,8 @@ impl Isolated {
         Ok(LoadedPlugin::elsewhere(Isolation::stand_in(), &location.to_string(), load)?)
     }
 
-    /// Lets the process continue with access to everything that the plugin needs to run, and to nothing else. `set` are
-    /// the options that the user has set.
+    /// Restricts the process to the resources that the plugin needs to run. `set` are the options that the user has
+    /// set.
     ///
     /// # Errors
     /// If it cannot load the plugin.
@@ -109,10 +109,10 @@ impl Isolated {
         fenced.map_err(|error| PluginError::of(&manifest.name, error).into())
     }
 
-    /// Runs `open`, which opens the plugin, and makes the host record what the process notices, and its end.
+    /// Runs `open`, which opens the plugin, and makes the host record the observations of the process, and its end.
     ///
     /// # Errors
-    /// Errors of `open`.
+    /// Returns the errors of `open`.
     pub(crate) fn open<E>(&self, open: impl FnOnce() -> Result<Backend, E>) -> Result<Backend, E> {
         let backend = self.isolation.while_opening(open)?;
         let host_side = backend.host_side();
@@ -170,7 +170,7 @@ impl Isolated {
     /// Turns the marking of rooms for outputs in the process on or off.
     ///
     /// # Errors
-    /// Way in which it has ended.
+    /// Returns the way in which it has ended.
     pub(crate) fn mark_outputs(&self, are_marked: bool, plugin: &str) -> Result<(), HostError> {
         let marked = self.isolation.mark_outputs(are_marked);
         marked.map_err(|error| PluginError::of(plugin, error).into())
@@ -184,7 +184,7 @@ impl Isolated {
         }
     }
 
-    /// The test is over.
+    /// Notes that the test is over.
     pub(crate) fn end_test(&self) {
         *self.test.lock() = None;
     }
@@ -210,7 +210,7 @@ impl Isolated {
         change().map(|part| Fault::HostChanged { plugin: plugin.to_owned(), part })
     }
 
-    /// Ends the process because this call did not return in time. Returns whether there was a process to end.
+    /// Kills the process because this call did not return in time. Returns whether there was a process.
     pub(crate) fn end_hung(&self, call: Call, limit: Duration) -> bool {
         if self.has_ended() {
             return false;
@@ -223,7 +223,7 @@ impl Isolated {
         true
     }
 
-    /// Ends the process, which the user no longer waits for. Returns whether there was a process to end.
+    /// Kills the process, which the user no longer waits for. Returns whether there was a process.
     pub(crate) fn end_unawaited(&self) -> bool {
         let is_there = !self.has_ended();
         if is_there {
@@ -241,7 +241,7 @@ impl Isolated {
         }
     }
 
-    /// Mean time of a bare round trip, over this many, in us.
+    /// Returns the mean time of a bare round trip, over this many, in us.
     ///
     /// # Errors
     /// If the process has ended.
@@ -251,7 +251,7 @@ impl Isolated {
         Ok(time.as_secs_f64() * 1e6)
     }
 
-    /// The process as a result has it.
+    /// Returns the process in the form of a result.
     pub fn part(&self, settings: &Settings) -> IsolationPart {
         let fence = self.isolation.fence();
         let exposure = fence::exposure(settings, &fence);
@@ -273,7 +273,7 @@ fn end(stop: StopHandle) {
     }
 }
 
-/// Limit of the load generator, longer than the watchdog's: the process is ended first.
+/// Returns the limit of the load generator, longer than the watchdog's: the process is ended first.
 pub(crate) fn loadgen_limit(limit: Duration) -> Duration {
     limit + limit / 2 + Duration::from_secs(1)
 }

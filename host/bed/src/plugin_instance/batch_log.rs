@@ -44,7 +44,7 @@ struct Kept {
     slowest: Vec<KeptBatch>,
     /// Smallest latency among the slowest batches, once the list is full.
     threshold_ns: u64,
-    /// With their numbers, from 0.
+    /// Kept batches with their numbers, from 0.
     even: Vec<(u64, KeptBatch)>,
     /// Every batch whose number is a multiple of this is among the evenly chosen, unless a sample of it failed.
     stride: u64,
@@ -82,7 +82,7 @@ pub struct BatchFile {
 }
 
 impl BatchLog {
-    /// The part of the log for an instance of a test that is about to begin.
+    /// Returns the part of the log for an instance of a test that is about to begin.
     pub(crate) fn of_instance(
         &self,
         instance: u32,
@@ -94,7 +94,7 @@ impl BatchLog {
         InstanceBatches { kept, instance, progress, clock, free_ns: None, started_ns: 0 }
     }
 
-    /// The file of the log; `None` if there were no batches, or several phases, whose instants begin anew.
+    /// Returns the file of the log; `None` if there were no batches, or several phases, whose instants begin again.
     pub(crate) fn file(&self, outcome: &TestOutcome) -> Option<BatchFile> {
         let instances = self.0.lock();
         let all: Vec<_> = instances.iter().map(|kept| kept.lock()).collect();
@@ -149,12 +149,12 @@ impl BatchFile {
 }
 
 impl InstanceBatches {
-    /// The instance has got a batch.
+    /// Notes that the instance has received a batch.
     pub(crate) fn started(&mut self) {
         self.started_ns = (self.clock)();
     }
 
-    /// The samples of the batch have been completed, and the plugin has reported these stages.
+    /// Notes that the samples of the batch are complete, with the stages that the plugin has reported.
     pub(crate) fn completed(&mut self, batch: &[QuerySample], stages: &[Stage]) {
         let Some(first) = batch.first() else { return };
         let Some(origin_ns) = self.progress.begun_ns() else { return };

@@ -11,7 +11,7 @@ use proctor_words::HostError;
 pub struct InputForms {
     plugin: String,
     forms: Vec<InputForm>,
-    /// Inputs as the benchmark has them.
+    /// Inputs in the benchmark's form.
     given: Vec<TensorSpec>,
     /// Inputs as the plugin receives them.
     formed: Vec<TensorSpec>,
@@ -21,7 +21,7 @@ impl InputForms {
     /// Lets the plugin choose.
     ///
     /// # Errors
-    /// The plugin cannot choose, or a form that it wants cannot be had.
+    /// If the plugin cannot choose, or a form that it wants cannot be had.
     pub(crate) fn choose(backend: &Backend, plugin: &str, demand: &ModelDemand) -> Result<Self, HostError> {
         let forms = backend.input_forms(demand)?;
         let given = demand.inputs.clone();
@@ -36,23 +36,23 @@ impl InputForms {
     /// Returns the pipeline that makes inputs of this form.
     ///
     /// # Errors
-    /// A form that the plugin wants cannot be had.
+    /// If a form that the plugin wants cannot be had.
     pub(super) fn of(&self, pipeline: Box<dyn Pipeline>) -> Result<Box<dyn Pipeline>, HostError> {
         let refused = |source| HostError::InputForm { plugin: self.plugin.clone(), source };
         with_forms(pipeline, &self.forms).map_err(refused)
     }
 
-    /// The forms that it has chosen.
+    /// Returns the forms that it has chosen.
     pub(super) fn forms(&self) -> &[InputForm] {
         &self.forms
     }
 
-    /// The inputs as the plugin is given them.
+    /// Returns the inputs as the plugin is given them.
     pub(crate) fn formed(&self) -> &[TensorSpec] {
         &self.formed
     }
 
-    /// The inputs as a result has them; none if all are as the benchmark has them.
+    /// Returns the inputs in the form of a result; none if all are in the benchmark's form.
     pub fn parts(&self) -> Vec<InputPart> {
         let Self { forms, given, formed, .. } = self;
         if forms.iter().zip(given).all(|(form, input)| form.is_of(input)) {

@@ -34,7 +34,7 @@ impl Published {
     /// Opens the data set of a benchmark if it is a published one; otherwise `None`.
     ///
     /// # Errors
-    /// The data set or the program is not there, or does not fit the benchmark.
+    /// If the data set or the program is not there, or does not fit the benchmark.
     pub fn open(settings: &Settings, root: &DataRoot) -> Result<Option<Self>, HostError> {
         let benchmark = &settings.benchmark;
         if !is_published(&benchmark.dataset) {
@@ -66,10 +66,10 @@ impl Published {
         Ok(Self { program, order, delivery, reader })
     }
 
-    /// The same samples in the forms that a plugin has chosen.
+    /// Returns the same samples in the forms that a plugin has chosen.
     ///
     /// # Errors
-    /// A form cannot be had.
+    /// If a form cannot be had.
     pub(crate) fn in_forms(self, inputs: &[TensorSpec], forms: &[InputForm]) -> Result<Self, HostError> {
         let inputs: Vec<_> = inputs.iter().zip(forms).map(|(input, form)| Input::new(input, form)).collect();
         if inputs == self.order.inputs {
@@ -93,7 +93,7 @@ impl Published {
     /// generated one, with a warning about it and about samples that it lists and does not have.
     ///
     /// # Errors
-    /// It has no samples.
+    /// If it has no samples.
     pub fn fit(&self, settings: &mut Settings) -> Result<(), HostError> {
         let Delivery { sample_count, missing_count, .. } = self.delivery;
         settings.warnings.extend(self.delivery.notes.iter().cloned());
@@ -107,7 +107,7 @@ impl Published {
         fit_counts(settings, &self.order.folder, sample_count)
     }
 
-    /// Name of the data set.
+    /// Returns the name of the data set.
     pub(crate) fn name(&self) -> &str {
         &self.order.dataset
     }
@@ -117,12 +117,12 @@ impl Published {
         self.delivery.sample_count
     }
 
-    /// The folder of the data set.
+    /// Returns the folder of the data set.
     pub fn folder(&self) -> &Path {
         &self.order.folder
     }
 
-    /// Number of samples, or of files of samples, that it lists but lacks.
+    /// Returns the number of samples, or of files of samples, that it lists but lacks.
     pub fn missing_count(&self) -> u64 {
         self.delivery.missing_count
     }
@@ -130,7 +130,7 @@ impl Published {
     /// Returns the first `sample_count` samples by name, for reading their labels.
     ///
     /// # Errors
-    /// The names cannot be read.
+    /// If the names cannot be read.
     pub fn named(&self, sample_count: usize) -> Result<PublishedSamples, HostError> {
         let mut names = self.reader.listing()?.names;
         names.truncate(sample_count);
@@ -141,7 +141,7 @@ impl Published {
     /// whether each sample has its own shapes.
     ///
     /// # Errors
-    /// One cannot be prepared, or there is no room for it.
+    /// If one cannot be prepared, or there is no room for it.
     pub(crate) fn load(
         &self,
         samples: &[SampleIndex],
@@ -177,7 +177,7 @@ impl Published {
         Ok(())
     }
 
-    /// Copies samples that are there into a store.
+    /// Copies existing samples into a store.
     fn copy(
         &self,
         samples: &[SampleIndex],
@@ -196,7 +196,7 @@ impl Published {
 /// Opens the data set of a benchmark if it is a published one, and fits the counts of the benchmark to it.
 ///
 /// # Errors
-/// The data set or the program is not there, or it has no samples.
+/// If the data set or the program is not there, or it has no samples.
 pub fn open_fitted(settings: &mut Settings) -> Result<Option<Published>, HostError> {
     let root = DataRoot::new(settings.run.data_root.as_deref());
     let published = Published::open(settings, &root)?;
@@ -206,7 +206,7 @@ pub fn open_fitted(settings: &mut Settings) -> Result<Option<Published>, HostErr
     Ok(published)
 }
 
-/// Fits the counts of a benchmark to a folder with so many samples, with a warning if they are other ones.
+/// Fits the counts of a benchmark to a folder with this many samples, with a warning if they differ.
 ///
 /// # Errors
 /// If the folder has no samples.

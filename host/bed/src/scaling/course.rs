@@ -6,7 +6,7 @@ use proctor_words::text::duration;
 
 use crate::scaling::timeline::Timeline;
 
-/// The course of a load from its start and its length, both in ns.
+/// Returns the course of a load from its start and its length, both in ns.
 pub(super) fn course_of(
     policy: &str,
     goal: Goal,
@@ -49,7 +49,7 @@ pub(super) fn course_of(
     }
 }
 
-/// The sentence where nothing meets the target; `None` where something may.
+/// Returns the sentence for a target that nothing meets; `None` if a setting may meet it.
 pub fn infeasible(course: &ScalingPart) -> Option<String> {
     let Decision { target_ns, .. } = course.decisions.last().filter(|last| is_infeasible(last))?;
     // The window before the decision may be one of other knobs.

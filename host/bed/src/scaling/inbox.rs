@@ -25,7 +25,7 @@ pub(super) struct FailedInstance {
     pub(super) is_retired: bool,
 }
 
-/// Counts of batches about which nothing else is known.
+/// Counts of batches without further information.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Unseen {
     pub(crate) batches: u64,
@@ -40,7 +40,7 @@ impl Inbox {
     /// Maximum number of sample arrivals.
     const SAMPLES_MAX: usize = 1 << 20;
 
-    /// An inbox with all the room that it will ever have.
+    /// Creates an inbox with all the room that it will ever have.
     pub(super) fn with_room(from_arrival: bool) -> Self {
         let samples = if from_arrival { Self::SAMPLES_MAX } else { 0 };
         Self {

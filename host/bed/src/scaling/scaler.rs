@@ -1,4 +1,4 @@
-//! The scaler of a system: hears of its batches, and turns its knobs as a policy says.
+//! The scaler of a system: observes its batches, and turns its knobs by a policy.
 
 use std::{
     mem,
@@ -55,7 +55,7 @@ struct State {
 }
 
 impl Scaler {
-    /// Time between two looks at completed batches, in ns.
+    /// Time between two checks of completed batches, in ns.
     pub const PAUSE_NS: u64 = 5_000_000;
     /// Number of unanswered batches in a row after which no further answer is expected.
     pub(crate) const BARREN_MAX: u64 = 64;
@@ -87,8 +87,8 @@ impl Scaler {
         })
     }
 
-    /// Takes over the knobs of the scheduler, which has started with the first knobs of the policy in everything but
-    /// the number of instances.
+    /// Takes control of the knobs of the scheduler, which has started with the first knobs of the policy in everything
+    /// but the number of instances.
     pub(crate) fn begin(&self, knobs: KnobHandle) {
         let _ = self.knobs.set(knobs);
         let state = &mut *self.state();
@@ -207,7 +207,7 @@ impl Scaler {
         }
     }
 
-    /// Notes the failure, and returns how many instances there may be from now on: no other is made of its number.
+    /// Notes the failure, and returns the maximum number of instances from now on: the failed number is not used again.
     fn note_failed(&self, state: &mut State, failed: FailedInstance, now_ns: u64) -> usize {
         let FailedInstance { instance, is_retired } = failed;
         let instances = self.knobs.get().and_then(|knobs| knobs.instances().ok());
@@ -223,7 +223,7 @@ impl Scaler {
         most
     }
 
-    /// Counts batches about which nothing else is known.
+    /// Counts batches without further information.
     fn note_unseen(&self, state: &mut State, now_ns: u64) {
         let unseen = mem::take(&mut state.read.unseen);
         let Unseen { batches, samples, .. } = unseen;
@@ -240,9 +240,8 @@ impl Scaler {
         }
     }
 
-    /// Turns the knobs to the loop's setting. If there is no further instance, the loop is informed, and the
-    /// knobs go to its new setting. If one is still at its last batch, they are not in force, and this is to
-    /// be tried again.
+    /// Turns the knobs to the loop's setting. If there is no further instance, the loop is informed, and the knobs go
+    /// to its new setting. If one is still at its last batch, they are not in force, and this is to be tried again.
     fn turn(&self, state: &mut State) {
         let Some(knobs) = self.knobs.get() else { return };
         state.in_force_ns = None;
@@ -302,11 +301,11 @@ impl Scaler {
 
 /// Outcome of turning the knobs.
 enum Turned {
-    /// They are at their setting.
+    /// The knobs are at their setting.
     InForce,
-    /// An instance that was retired has yet to end its batch, and then goes out again.
+    /// A retired instance must end its batch first, and is then restarted.
     Waits,
-    /// There are no more instances than these.
+    /// The limit on instances is reached.
     NoMore { instances: usize },
 }
 

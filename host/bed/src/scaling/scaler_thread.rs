@@ -1,4 +1,4 @@
-//! The thread that acts for a scaler while a test goes on.
+//! The thread that acts for a scaler while a test continues.
 
 use std::{
     io,
@@ -18,12 +18,12 @@ use crate::scaling::scaler::Scaler;
 /// destructors of the plugin run on it, which may never return. Only the end of its own code is waited for.
 pub(crate) struct ScalerThread {
     stop: Sender<()>,
-    /// Nothing is ever sent: the thread drops its end.
+    /// Channel without messages: the thread drops its end.
     ended: Receiver<()>,
 }
 
 impl ScalerThread {
-    /// Starts the thread. `show` gets each look.
+    /// Starts the thread. `show` receives each snapshot.
     ///
     /// # Errors
     /// If the system has no thread for it.

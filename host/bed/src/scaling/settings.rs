@@ -15,8 +15,8 @@ pub fn scales(policy: &str) -> bool {
     POLICIES.iter().any(|entry| entry.name == policy)
 }
 
-/// The policy of this name, with the curves that the settings name; a setting, such as 64x3, stands for a policy that
-/// stays there.
+/// Returns the policy of this name, with the curves of the settings; a setting, such as 64x3, means a policy that stays
+/// there.
 ///
 /// # Errors
 /// No policy has this name, the approach leaves it nothing to turn, the curves cannot be read, or the setting is beyond
@@ -87,7 +87,7 @@ fn strength(origin: &Origin) -> u8 {
     }
 }
 
-/// The target that the settings state.
+/// Returns the target that the settings state.
 ///
 /// # Errors
 /// If the settings state no target, or two.
@@ -105,7 +105,7 @@ pub fn target(run: &RunSettings) -> Result<Target, HostError> {
     }
 }
 
-/// The goal that the settings of a run state.
+/// Returns the goal that the settings of a run state.
 ///
 /// # Errors
 /// If there is no target, one that has to be measured first, or nothing to turn.
@@ -119,7 +119,7 @@ pub(crate) fn goal(run: &RunSettings) -> Result<Goal, HostError> {
     }
 }
 
-/// The goal within this target, in ns.
+/// Returns the goal within this target, in ns.
 ///
 /// `batch_size` and `instances` are the bounds of the knobs. A knob that the approach does not turn stays at its bound.
 ///

@@ -54,7 +54,7 @@ impl Supply {
         }
     }
 
-    /// The instance of the lowest number that the scheduler does not have; `None` if it has all of them.
+    /// Returns the instance of the lowest number that the scheduler does not have; `None` if it has all of them.
     ///
     /// # Errors
     /// If the plugin cannot make it.

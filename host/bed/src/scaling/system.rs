@@ -70,7 +70,7 @@ impl Intake for ThreadedScheduler {
 }
 
 impl Intake for SimulatedScheduler {
-    /// In virtual time a load is never late.
+    /// Takes samples; in virtual time a load is never late.
     fn take(&self, samples: &[QuerySample], _: Option<u64>) {
         self.issue(samples);
     }
@@ -152,7 +152,7 @@ impl ScaledSystem {
         self.scaler.set_target(now_ns, target_ns / self.latency_from.service_times());
     }
 
-    /// The system as a load sees it that says when samples were due.
+    /// Returns the system as a load sees it that says when samples were due.
     pub fn intake(&self) -> Arc<dyn Intake> {
         match &self.scheduler {
             Scheduler::Threaded(scheduler) => Arc::clone(scheduler) as _,
@@ -160,7 +160,7 @@ impl ScaledSystem {
         }
     }
 
-    /// The system as the load generator sees it.
+    /// Returns the system as the load generator sees it.
     pub(crate) fn as_sut(&self) -> &dyn SystemUnderTest {
         match &self.scheduler {
             Scheduler::Threaded(scheduler) => &**scheduler,
@@ -176,7 +176,7 @@ impl ScaledSystem {
         }
     }
 
-    /// The course of a load from its start and its length, both in ns. The scheduler has ended.
+    /// Returns the course of a load from its start and its length, both in ns. The scheduler has ended.
     pub fn course(&self, begun_lasted_ns: (u64, u64)) -> ScalingPart {
         let (decisions, timeline, events) = self.scaler.end();
         let Self { policy, goal, latency_from, .. } = self;

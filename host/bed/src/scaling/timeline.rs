@@ -1,4 +1,4 @@
-//! Timeline of a system that is scaled: latency and throughput over time, and what holds since it has settled.
+//! Timeline of a scaled system: latency and throughput over time, and the figures since it has settled.
 
 use std::mem;
 
@@ -16,13 +16,13 @@ pub struct Timeline {
     service_times: u64,
     spans: Vec<Span>,
     open_from_ns: u64,
-    /// Latencies of the open span in ns, each with the number of samples that it holds for.
+    /// Latencies of the open span in ns, each with the number of samples that it represents.
     open: Vec<(u64, u64)>,
     decisions: usize,
     settled: Option<Settled>,
     /// True if each batch since it settled had a sample above the target, as while a queue is served.
     is_behind: bool,
-    /// The same, from when the queue that it found when it settled has been served.
+    /// Same figures from the time when the queue from before settling was served.
     served: Option<Settled>,
     /// Knobs at the last decision, and the target, in ns.
     decided: Option<(Knobs, u64)>,
@@ -38,7 +38,7 @@ impl Timeline {
     /// Maximum number of latencies kept for a span.
     const OPEN_MAX: usize = 1 << 20;
 
-    /// A timeline in spans of this length, in ns, from `now_ns` on, or without spans.
+    /// Creates a timeline in spans of this length, in ns, from `now_ns` on, or without spans.
     pub(crate) fn new(span_ns: Option<u64>, now_ns: u64, latency_from: LatencyFrom) -> Self {
         Self {
             span_ns: span_ns.map(|span_ns| span_ns.max(1)),
@@ -48,12 +48,12 @@ impl Timeline {
         }
     }
 
-    /// Target of the latency, in ns.
+    /// Returns the target of the latency, in ns.
     pub fn target_ns(&self, control: &ControlLoop) -> u64 {
         control.goal().target_ns * self.service_times
     }
 
-    /// Counts batches about which nothing else is known.
+    /// Counts of batches without further information.
     pub(super) fn count(&mut self, unseen: &Unseen) {
         self.samples += unseen.samples;
         self.violations += unseen.violations;
@@ -128,7 +128,7 @@ impl Timeline {
         self.served.as_ref().filter(|served| served.tells(goal)).or(self.settled.as_ref())
     }
 
-    /// The spans that are over.
+    /// Returns the spans that are over.
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }
@@ -154,7 +154,7 @@ impl Timeline {
         }
     }
 
-    /// Halves the kept latencies of the open span: of two neighbours the larger latency stands for both.
+    /// Halves the kept latencies of the open span: the larger latency of two neighbours replaces both.
     fn thin(&mut self) {
         self.open.sort_unstable();
         let thinned = self.open.chunks(2).filter_map(|pair| {
@@ -165,7 +165,7 @@ impl Timeline {
     }
 }
 
-/// The latency of the sample of this rank, from 1, in ascending latencies.
+/// Returns the latency of the sample of this rank, from 1, in ascending latencies.
 fn quantile(ascending: &[(u64, u64)], rank: u64) -> u64 {
     let mut before = 0;
     for (latency_ns, count) in ascending {

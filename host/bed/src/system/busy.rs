@@ -14,7 +14,7 @@ const YIELDING: Duration = Duration::from_micros(200);
 /// Time asleep between two looks.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// Looks at a time that a spin makes.
+/// Number of clock readings of a spin.
 const SPINS: u32 = 64;
 
 /// Number of queries refused with BUSY, including ones never taken; each part of a split query counts.
@@ -51,7 +51,7 @@ pub(super) enum Pause {
 }
 
 impl<'a> BusyWait<'a> {
-    /// `limit` is how long the plugin may be BUSY while no sample completes.
+    /// Creates the state. `limit` is how long the plugin may be BUSY while no sample completes.
     pub(super) fn begin(progress: &'a Progress, stop: &'a StopHandle, limit: Duration) -> Self {
         let now = Instant::now();
         let completed_count = completed_count(progress);
@@ -77,7 +77,7 @@ impl<'a> BusyWait<'a> {
         }
     }
 
-    /// Time since the first refusal.
+    /// Returns the time since the first refusal.
     pub(super) fn elapsed(&self) -> Duration {
         self.begin.elapsed()
     }

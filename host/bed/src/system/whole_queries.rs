@@ -52,14 +52,14 @@ impl WholeQueries {
         Self { name, model, issuers, test, flush, refused: Mutex::default() }
     }
 
-    /// The faults of the plugin in refusing.
+    /// Returns the faults of the plugin in refusing.
     pub(crate) fn faults(&self) -> Vec<Fault> {
         let Refused { call_count, first, busy_fault, .. } = &*self.refused();
         let refused = first.clone().map(|first| Fault::Refused { call_count: *call_count, first });
         busy_fault.iter().cloned().chain(refused).collect()
     }
 
-    /// The queries that were issued more than once.
+    /// Returns the queries that were issued more than once.
     pub(crate) fn busy_counts(&self) -> BusyCounts {
         self.refused().busy
     }

@@ -5,7 +5,7 @@ use proctor_vocabulary::{QueryPart, QuerySample};
 
 /// An observer called after each issue. In virtual time it sees the same events on every machine.
 pub trait Watch: Sync {
-    /// Looks at the progress after a query was issued. Has to be quick: the next query waits. [issuing thread]
+    /// Checks the progress after a query was issued. Has to be quick: the next query waits. [issuing thread]
     fn issued(&self, progress: &Progress, stop: &StopHandle);
 }
 
@@ -15,7 +15,7 @@ pub struct WatchedSystem<'a> {
     pub system: &'a dyn SystemUnderTest,
     /// Observer of the issued queries.
     pub watch: &'a dyn Watch,
-    /// Progress that it looks at.
+    /// Observed progress.
     pub progress: Progress,
     /// Handle that ends the test.
     pub stop: StopHandle,

@@ -9,11 +9,11 @@ use crate::system::SystemReport;
 
 /// The policy whose batches wait to fill while an instance is idle.
 const WAITING_POLICY: &str = "size-or-timeout";
-/// The wait for a batch is what breaks a bound if it is at least this share of it.
+/// Share of a bound from which the wait for a batch is the cause of its breach.
 const SHARE_MIN: f64 = 0.5;
-/// Instances that are busy for more of the time than this are what samples wait for.
+/// Utilisation from which samples wait for busy instances.
 const BUSY_MAX: f64 = 0.9;
-/// The advised wait is lowered by this much, for what differs from one batch to the next.
+/// Share by which the advised wait is lowered, for variation between batches.
 const MARGIN: f64 = 0.9;
 
 const FASTER: &str = "a higher rate, at which batches fill sooner";
@@ -28,7 +28,7 @@ pub(super) struct BatcherWait {
 }
 
 impl BatcherWait {
-    /// `None` if batches do not wait, or if a policy turns their size.
+    /// Returns `None` if batches do not wait, or if a policy turns their size.
     pub(super) fn of(config: &SchedulerConfig, is_scaled: bool) -> Option<Self> {
         let waits = !is_scaled && config.policy == WAITING_POLICY && config.batch_size > 1;
         waits.then(|| Self { timeout_ns: config.batch_timeout_ns(), batch_size: config.batch_size })
@@ -56,7 +56,7 @@ impl BatcherWait {
     }
 }
 
-/// Returns whether a latency with the wait in it is over its bound in a run that came to its end.
+/// Returns whether a latency with the wait in it is over its bound in a run that ended.
 fn is_about_waiting(finding: &Finding) -> bool {
     let is_of_wait =
         matches!(finding.rule, Rule::Bound { measure: Measure::Latency | Measure::FirstToken, .. });

@@ -29,7 +29,7 @@ impl TestBed<'_> {
     /// test. Returns the plugin's faults meanwhile, and its changes to the host.
     ///
     /// # Errors
-    /// The error of `act`, why instances cannot be made, or why the plugin could not begin.
+    /// Returns the error of `act`, why instances cannot be made, or why the plugin could not begin.
     pub fn with_supply<T>(
         &self,
         samples: &[SampleIndex],
@@ -49,8 +49,8 @@ impl TestBed<'_> {
         Ok((done, faults))
     }
 
-    /// Instances for a test, of a plugin whose process lives, warmed up if the test wants that; with what went wrong in
-    /// the plugin meanwhile.
+    /// Returns the instances for a test, of a plugin whose process lives, warmed up if the test wants that; with faults
+    /// of the plugin meanwhile.
     pub(super) fn ready_instances(
         &self,
         request: &TestRequest<'_>,
@@ -74,8 +74,8 @@ impl TestBed<'_> {
         Ok((instances, faults))
     }
 
-    /// The instances that a scaled system needs before it starts: one if the plugin makes further ones later, else all
-    /// of them.
+    /// Returns the instances that a scaled system needs before it starts: one if the plugin makes further ones later,
+    /// else all of them.
     ///
     /// # Errors
     /// If there is no instance, or it takes several batches at a time.
@@ -176,7 +176,7 @@ impl TestBed<'_> {
         Ok(faults)
     }
 
-    /// Runs some batches on each instance, or some queries on the model. Returns the pace and the faults: the
+    /// Warms up: runs some batches on each instance, or some queries on the model. Returns the pace and the faults: the
     /// test runs in spite of faults, and says more. In virtual time there is nothing to warm up.
     fn warm_up(&self, instances: &mut [PluginInstance]) -> Result<(Vec<Fault>, Option<Pace>), HostError> {
         let RunSettings { warm_up_batches, batch_size, .. } = self.settings.run;

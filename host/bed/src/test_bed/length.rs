@@ -1,11 +1,11 @@
-//! The length of a test, as far as it is known before the test begins.
+//! Estimates the length of a test before it begins.
 
 use proctor_config::{Origin, QslCounts, Settings};
 use proctor_loadgen::{EffectiveSettings, RaisedBy, TestSettings};
 use proctor_vocabulary::{Scenario, TestMode};
 use proctor_words::text::duration;
 
-/// The preset whose tests are meant to take a few seconds.
+/// The preset whose tests should take a few seconds.
 const QUICK: &str = "quick";
 /// Longest test that still counts as a few seconds, in ns.
 const FEW_SECONDS_NS: f64 = 20e9;
@@ -19,9 +19,8 @@ pub(super) struct Pace {
     pub(super) parallel: usize,
 }
 
-/// Returns the remark on a test of the preset `quick` that will take longer than the preset intends, with a
-/// way to make it shorter. `None` if it will not take longer, if its length is unknown, and if the user has
-/// asked for that many queries.
+/// Returns the remark on a test of the preset `quick` that will take longer than intended, with a way to shorten it.
+/// `None` if it will not take longer, if its length is unknown, or if the user requested that many queries.
 pub(super) fn remark(
     settings: &Settings,
     test: &TestSettings,

@@ -102,7 +102,7 @@ impl Onlookers<'_> {
         }
     }
 
-    /// The energy of the processor and how quiet the machine was, as [`Test`](crate::test::Test) has them, in a
+    /// Returns the energy of the processor and how quiet the machine was, as [`Test`](crate::test::Test) has them, in a
     /// test that began at `origin_ns`.
     pub(super) fn measured(
         self,

@@ -1,4 +1,4 @@
-//! A test whose knobs are turned while it goes on.
+//! A test whose knobs are turned while it continues.
 
 use proctor_loadgen::TestSettings;
 use proctor_results::LatencyFrom;

@@ -9,7 +9,7 @@ use proctor_vocabulary::{CompletionSink, QuerySampleResponse, ResponseId};
 const ADVICE: &str =
     "in virtual time tokens have no instant, so that none counts as the first: run in real time";
 
-/// A sink that takes no notice of tokens as they come.
+/// A sink that ignores reports of tokens.
 pub(super) struct Timeless(pub(super) Arc<dyn CompletionSink>);
 
 impl CompletionSink for Timeless {

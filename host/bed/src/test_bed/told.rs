@@ -1,5 +1,5 @@
-//! Reports the span of a test, and after it the spans and messages of its timed parts: nothing is reported
-//! while queries are under way.
+//! Reports the span of a test, and after it the spans and messages of its timed parts: nothing while queries are under
+//! way.
 
 use proctor_loadgen::TestOutcome;
 use proctor_vocabulary::TestMode;

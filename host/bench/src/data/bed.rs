@@ -30,7 +30,7 @@ pub(super) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Gives each side its turn in every round, ours among them, which comes first.
+    /// Gives each side its turn in every round; ours comes first.
     pub(super) fn row(&self, part: Part, what: &str, unit: Unit, mut sides: Vec<Side<'_>>) -> Row {
         let mut entries: Vec<_> = sides.iter().map(Entry::of).collect();
         for entry in &entries {
@@ -92,7 +92,7 @@ impl Bench<'_> {
     }
 }
 
-/// A folder of this comparison, below `parent` or where temporary files are.
+/// Returns a folder of this comparison, below `parent` or where temporary files are.
 pub(super) fn folder(parent: Option<&PathBuf>) -> Result<TempDir, HostError> {
     comparison::folder("proctor-data-", parent.map(PathBuf::as_path))
 }

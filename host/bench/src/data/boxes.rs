@@ -41,7 +41,7 @@ struct Evaluated {
 /// Measures the evaluation.
 ///
 /// # Errors
-/// The boxes cannot be evaluated here, or not be written.
+/// If the boxes cannot be evaluated here, or not be written.
 pub(super) fn row(bench: &Bench<'_>) -> Result<Row, HostError> {
     let folder = folder(None)?;
     let image_count = if bench.flags.quick { IMAGE_COUNT_QUICK } else { IMAGE_COUNT };

@@ -26,13 +26,13 @@ const SAMPLE_COUNT: u64 = 1024;
 const SAMPLE_COUNT_QUICK: u64 = 8;
 /// Share of the speed of a bare reading that loading has to reach.
 const TARGET: f64 = 0.7;
-/// Share of a file that has to come from the disk, for the cache to have been dropped.
+/// Share of a file that must come from the disk to prove that the cache was dropped.
 const FROM_DISK: f64 = 0.95;
 
 /// Measures both ways.
 ///
 /// # Errors
-/// The samples cannot be written.
+/// If the samples cannot be written.
 pub(super) fn rows(bench: &Bench<'_>) -> Result<Vec<Row>, HostError> {
     let caches = folder(bench.flags.folder.as_ref())?;
     let count = if bench.flags.quick { SAMPLE_COUNT_QUICK } else { SAMPLE_COUNT };
@@ -77,7 +77,7 @@ pub(super) fn rows(bench: &Bench<'_>) -> Result<Vec<Row>, HostError> {
     Ok(vec![warm, both(ours, theirs, "from the disk")])
 }
 
-/// Writes samples of noise, and returns their folder.
+/// Writes the samples of noise, and returns their folder.
 fn write(caches: &Path, image: &TensorSpec, count: u64) -> Result<PathBuf, HostError> {
     let recipe = Recipe {
         dataset: "noise".to_owned(),
@@ -123,7 +123,7 @@ fn can_drop(file: &Path, bytes: u64) -> Result<(), String> {
     ))
 }
 
-/// Bytes that this process has had the system read from disks.
+/// Returns the bytes that this process has had the system read from disks.
 fn read_bytes() -> Result<u64, String> {
     let text = fs::read_to_string("/proc/self/io").map_err(|error| format!("/proc/self/io: {error}"))?;
     let count = proc_value(&text, "read_bytes").and_then(|count| count.parse().ok());

@@ -19,7 +19,7 @@ const QUALITY: u8 = 95;
 /// Draws JPEG files of this width, with sides in the ratio of 4 to 3, into a folder.
 ///
 /// # Errors
-/// A file cannot be written.
+/// If a file cannot be written.
 pub(super) fn draw(folder: &Path, width: u16, count: u32) -> Result<Vec<PathBuf>, HostError> {
     let write = |number: u32| {
         let path = folder.join(format!("{width}-{number}.jpg"));
@@ -29,7 +29,7 @@ pub(super) fn draw(folder: &Path, width: u16, count: u32) -> Result<Vec<PathBuf>
     (1..=count).map(write).collect()
 }
 
-/// A file, from a seed.
+/// Returns a file, from a seed.
 fn picture(width: u16, seed: u32) -> Vec<u8> {
     let height = width / 4 * 3;
     let (columns, rows) = (usize::from(width), usize::from(height));

@@ -22,7 +22,7 @@ pub(crate) struct DataFlags {
     /// Folder on the disk to load prepared samples from [default: the temporary folder]
     #[arg(long, value_name = "FOLDER")]
     pub(super) folder: Option<PathBuf>,
-    /// Python that has the packages; may be repeated [default: that of the virtual environment, or python3]
+    /// Python with the packages; may be repeated [default: the virtual environment's, or python3]
     #[arg(long, value_name = "PATH")]
     pub(super) python: Vec<PathBuf>,
     /// Number of turns per side
@@ -38,14 +38,14 @@ pub(crate) struct DataFlags {
 /// The process that reads an accuracy log: this program, started by itself.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DataLogFlags {
-    /// The log.
+    /// Path of the log.
     pub(super) log: PathBuf,
-    /// Score it, as classes of the data set `digits`.
+    /// Whether to score it, as classes of the data set `digits`.
     #[arg(long)]
     pub(super) score: bool,
 }
 
-/// A part of what is done with data.
+/// A part of the data processing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Part {
@@ -59,7 +59,7 @@ pub(super) enum Part {
 impl Part {
     pub(super) const ALL: [Self; 5] = [Self::Pictures, Self::Boxes, Self::Mel, Self::Log, Self::Cache];
 
-    /// Title of its table.
+    /// Returns the title of its table.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Pictures => "Pictures prepared",

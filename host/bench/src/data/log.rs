@@ -1,5 +1,5 @@
-//! Scores accuracy logs of a million entries, and large ones: the time to read and score them, and the peak memory of
-//! a process meanwhile. Each turn is its own process, since a process cannot tell what it held before.
+//! Scores accuracy logs of a million entries, and large ones: time to read and score them, and peak memory of a process
+//! meanwhile. Each turn is its own process, since a process cannot separate its earlier memory.
 
 use std::{
     cell::RefCell,
@@ -64,7 +64,7 @@ struct Told {
 /// Measures both logs.
 ///
 /// # Errors
-/// A log cannot be written.
+/// If a log cannot be written.
 pub(super) fn rows(bench: &Bench<'_>) -> Result<Vec<Row>, HostError> {
     let mut rows = Vec::new();
     for log in &LOGS {
@@ -90,7 +90,7 @@ pub(super) fn rows(bench: &Bench<'_>) -> Result<Vec<Row>, HostError> {
     Ok(rows)
 }
 
-/// Reads a log in a process of its own.
+/// Reads a log in its own process.
 fn read_elsewhere(log: &Path, is_scored: bool) -> Result<Told, String> {
     let mut command = Command::new(this_program()?);
     command.arg("data-log").arg(log).args(is_scored.then_some("--score"));

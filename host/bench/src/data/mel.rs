@@ -40,7 +40,7 @@ struct Taken {
 /// Measures the extraction.
 ///
 /// # Errors
-/// The waveform cannot be written.
+/// If the waveform cannot be written.
 pub(super) fn row(bench: &Bench<'_>) -> Result<Row, HostError> {
     let folder = folder(None)?;
     let path = folder.path().join("waveform.f32");

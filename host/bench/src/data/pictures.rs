@@ -1,7 +1,7 @@
 //! Compares a pipeline's pictures per second with the reference's steps in Python with OpenCV, Pillow and NumPy.
 //!
 //! Both begin with a file and end with a tensor in memory. The reference prepares one picture after the other, in one
-//! process; OpenCV has threads of its own. Its fastest use is a process for each processor.
+//! process; OpenCV has its own threads. Its fastest use is a process for each processor.
 
 use std::{
     borrow::Cow,
@@ -67,7 +67,7 @@ pub(super) const KINDS: &[Kind] = &[
 /// Measures a pipeline.
 ///
 /// # Errors
-/// The pictures cannot be drawn, read or prepared.
+/// If the pictures cannot be drawn, read or prepared.
 pub(super) fn row(bench: &Bench<'_>, kind: &Kind) -> Result<Row, HostError> {
     let folder = folder(None)?;
     let files = match &bench.flags.pictures[..] {
@@ -119,7 +119,7 @@ pub(super) fn row(bench: &Bench<'_>, kind: &Kind) -> Result<Row, HostError> {
     Ok(bench.row(Part::Pictures, &what, Unit::ImagesPerSecond, sides))
 }
 
-/// The pictures in a few words.
+/// Returns a short description of the pictures.
 fn described(files: &[PathBuf]) -> Result<String, HostError> {
     let size = |file: &PathBuf| fs::metadata(file).map_err(|error| unread(file, &error));
     let bytes: u64 = files
@@ -134,7 +134,7 @@ fn unread(file: &Path, error: &std::io::Error) -> String {
     format!("cannot read {}: {error}", file.display())
 }
 
-/// The tensor of a file.
+/// Returns the tensor of a file.
 fn prepare(pipeline: &dyn Pipeline, file: &Path) -> Result<Vec<u8>, String> {
     let bytes = fs::read(file).map_err(|error| unread(file, &error))?;
     let (element_type, shape) = (ElementType::U8, Cow::Owned(vec![bytes.len()]));
@@ -145,7 +145,7 @@ fn prepare(pipeline: &dyn Pipeline, file: &Path) -> Result<Vec<u8>, String> {
     Ok(tensor)
 }
 
-/// Files a second on this many threads.
+/// Returns the files a second on this many threads.
 fn prepare_all(pipeline: &dyn Pipeline, files: &[PathBuf], thread_count: usize) -> Result<f64, String> {
     let next = AtomicUsize::new(0);
     let work = || {

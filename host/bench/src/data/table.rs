@@ -1,4 +1,4 @@
-//! The values of each side of a comparison, and what follows from them.
+//! The values of each side of a comparison, and their evaluation.
 
 use std::cell::Cell;
 
@@ -23,7 +23,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// A value with its unit.
+    /// Returns a value with its unit.
     pub(super) fn show(self, value: f64) -> String {
         match self {
             Self::ImagesPerSecond => format!("{value:.0} images/s"),
@@ -66,7 +66,7 @@ pub(super) struct Check<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// The side of this project, against which the others are held.
+    /// Returns the side of this project, against which the others are held.
     pub(super) fn ours(turn: impl FnMut() -> Result<f64, String> + 'a) -> Self {
         Self { name: "proctor".to_owned(), turn: Ok(Box::new(turn)), check: None, target: None }
     }
@@ -98,7 +98,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// A side without values so far.
+    /// Creates a side without values so far.
     pub(super) fn of(side: &Side<'_>) -> Self {
         let skipped = side.turn.as_ref().err().cloned();
         Self { side: side.name.clone(), target: side.target, skipped, ..Self::default() }
@@ -130,7 +130,7 @@ impl Row {
 pub(super) mod tests {
     use super::*;
 
-    /// A row of two sides.
+    /// Returns a row of two sides.
     pub(in crate::data) fn row(unit: Unit, ours: &[f64], theirs: &[f64], target: f64) -> Row {
         let entry = |side: &str, values: &[f64], target| Entry {
             side: side.to_owned(),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::estimate::{Estimate, Paired};
 use proctor_words::text::counted;
 
-/// The plugin that has limits: it runs the library that it is held against.
+/// The plugin that has limits: it runs the library that serves as the reference.
 pub(super) const LIMITED_PLUGIN: &str = "onnx";
 
 /// One benchmark with a number of samples at once and a number of threads.
@@ -40,8 +40,8 @@ pub(super) enum Standing {
 }
 
 impl Case {
-    /// Limit of what host and plugin may add to the library that the plugin runs: 5 us to a query of a network that
-    /// takes no time, 2 % to ResNet-50 with one sample. Other cases have no limit.
+    /// Returns the limit of the overhead of host and plugin over the library that the plugin runs: 5 us for a query of
+    /// a network that takes no time, 2 % for ResNet-50 with one sample. Other cases have no limit.
     pub(super) fn limit(&self) -> Option<Limit> {
         match self.model.as_str() {
             model if model.starts_with("digits-") => Some(Limit::Ns(5_000.0)),

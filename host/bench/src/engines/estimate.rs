@@ -30,7 +30,7 @@ pub(super) struct Paired {
 }
 
 impl Estimate {
-    /// Of no values, all is NaN.
+    /// Computes the estimate; all NaN without values.
     pub(super) fn of(values: &[f64]) -> Self {
         let median = Spread::of(values).median;
         let mut sorted = values.to_vec();
@@ -44,7 +44,7 @@ impl Estimate {
     }
 }
 
-/// Number of values on each side, of `count`, that lie outside the interval.
+/// Returns the number of values on each side, of `count`, that lie outside the interval.
 fn outside(count: usize) -> usize {
     // Of n tosses of a coin, the chance that k at most are heads: summed until it is no longer small enough.
     let mut exactly = 0.5_f64.powi(i32::try_from(count).unwrap_or(i32::MAX));

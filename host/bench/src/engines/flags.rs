@@ -37,7 +37,7 @@ pub(crate) struct EnginesFlags {
     /// System to compare with
     #[arg(long, value_enum, value_name = "PACKAGE", default_value_t = Peer::Onnxruntime)]
     pub(super) peer: Peer,
-    /// Python that has the package; may be repeated [default: that of the virtual environment, or python3]
+    /// Python with the package; may be repeated [default: the virtual environment's, or python3]
     #[arg(long, value_name = "PATH")]
     pub(super) python: Vec<PathBuf>,
     /// Number of turns per system
@@ -56,7 +56,7 @@ pub(crate) struct EnginesFlags {
     pub(super) output: OutputFlags,
 }
 
-/// The worker that runs a plugin: this program, started by itself.
+/// Worker that runs a plugin: this program, started by itself.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct EnginesWorkerFlags {
     /// Folder for times and output.
@@ -84,7 +84,7 @@ pub(super) enum Peer {
 }
 
 impl EnginesFlags {
-    /// Every benchmark with every number of samples and of threads, the latter ascending.
+    /// Returns every benchmark with every number of samples and of threads, the latter ascending.
     pub(super) fn cases(&self, settings: &[Settings]) -> Vec<(usize, Case)> {
         let (batches, threads) = (ascending(&self.batch), ascending(&self.threads));
         let mut cases = Vec::new();
@@ -100,7 +100,7 @@ impl EnginesFlags {
         cases
     }
 
-    /// The settings of a run of each benchmark.
+    /// Returns the settings of a run of each benchmark.
     ///
     /// # Errors
     /// If there is no such benchmark, or a setting is wrong.
@@ -113,7 +113,7 @@ impl EnginesFlags {
         self.benchmark.iter().map(load).collect()
     }
 
-    /// The first option that belongs to none of the plugins, if all are given by name.
+    /// Returns the first option that none of the plugins has, if all are given by name.
     pub(super) fn stray_option(&self) -> Option<&str> {
         if self.engine.iter().any(|engine| is_path(engine)) {
             return None;
@@ -127,7 +127,7 @@ impl EnginesFlags {
         if self.quick { self.rounds.min(2) } else { self.rounds }
     }
 
-    /// Length of a turn of a system whose calls take `call_ms`.
+    /// Returns the length of a turn of a system whose calls take `call_ms`.
     pub(super) fn window(&self, call_ms: f64) -> Window {
         if self.quick {
             return Window { warm_up_s: 0.0, least_s: 0.02, least_calls: 2, most_s: 0.2 };
@@ -143,7 +143,7 @@ fn is_path(engine: &str) -> bool {
     engine.contains('/') || engine.ends_with(".so")
 }
 
-/// The plugin that an assignment is for, if it is for an option of one.
+/// Returns the plugin that an assignment is for, if it is for an option of one.
 pub(super) fn owner(assignment: &str) -> Option<&str> {
     assignment.split_once('=')?.0.split_once('.').map(|(owner, _)| owner.trim())
 }

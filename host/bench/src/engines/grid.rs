@@ -159,7 +159,7 @@ impl Bench<'_> {
         Entry::new(system, None, Outcome::Skipped(why.to_owned()))
     }
 
-    /// Starts the package in the first Python that has it.
+    /// Starts the package in the first Python that contains it.
     fn start_package(&self, task: &Task<'_>) -> Result<Running, String> {
         let folder = task.subfolder()?;
         let mut worker = in_first_python(&self.flags.python, PACKAGES, |python| {
@@ -224,7 +224,7 @@ impl Bench<'_> {
         Ok(command)
     }
 
-    /// One turn of a system, again while others disturb it.
+    /// Runs one turn of a system, again while others disturb it.
     fn turn(&self, case: &Case, number: u32, running: &mut Running, way: usize) {
         let Running { worker, folder, loaded, ways } = running;
         let (system, way, outcome) = &mut ways[way];
@@ -245,7 +245,7 @@ impl Bench<'_> {
 }
 
 impl Task<'_> {
-    /// A new folder for a worker.
+    /// Returns a new folder for a worker.
     fn subfolder(&self) -> Result<PathBuf, String> {
         let count = fs::read_dir(self.folder).map_or(0, Iterator::count);
         let path = self.folder.join(format!("worker-{count}"));

@@ -33,7 +33,7 @@ const LIBRARY: &str = "library";
 const INPUT_BYTES_COPIED: &str = "input_bytes_copied";
 /// Expected latency of a query in ns: so little that LoadGen never runs out of queries.
 const EXPECTED_LATENCY_NS: f64 = 100.0;
-/// From this on a call is not repeated to find out how long it takes, in ms.
+/// Duration from which a call is not repeated to find out how long it takes, in ms.
 const LONG_CALL_MS: f64 = 3_000.0;
 /// Number of batches per turn whose stages are kept without growing.
 const STAGE_ROOM: usize = 1 << 20;
@@ -47,7 +47,7 @@ pub(crate) fn work(flags: &EnginesWorkerFlags) -> Result<Conclusion, HostError> 
     served.map(|()| Conclusion::Good)
 }
 
-/// An error with what led to it, on one line.
+/// Returns an error with its causes, on one line.
 fn one_line(error: &HostError) -> String {
     let messages = error.messages();
     messages.iter().flat_map(|text| text.lines()).map(str::trim).collect::<Vec<_>>().join("; ")
@@ -92,7 +92,7 @@ fn interrupt() -> Interrupt {
     Interrupt::never(Terminal::observer())
 }
 
-/// The settings of a run; the options of plugins are left out.
+/// Returns the settings of a run; the options of plugins are left out.
 fn settings(flags: &EnginesWorkerFlags) -> Result<Settings, HostError> {
     let plain = flags.set.iter().filter(|text| owner(text).is_none());
     Ok(plain.fold(Loader::from_system(), |loader, text| loader.set(text)).load()?)
@@ -184,7 +184,7 @@ impl Served<'_> {
         Ok(figures)
     }
 
-    /// One query after the other, as long as the window is.
+    /// Returns one query after the other, as long as the window is.
     fn test_settings(&self, window: &Window) -> TestSettings {
         let ms = |seconds: f64| (seconds * 1e3).ceil() as u64;
         TestSettings {
@@ -202,14 +202,14 @@ impl Served<'_> {
         }
     }
 
-    /// Bytes that the plugin copied for each query, if it counts them.
+    /// Returns the bytes that the plugin copied for each query, if it counts them.
     fn copied_per_query(&self, query_count: usize) -> Option<f64> {
         let copied = self.bed.plugin_metrics().get(INPUT_BYTES_COPIED)?.last;
         Some(copied / query_count as f64)
     }
 }
 
-/// Returns how many queries begin before the end of the warm-up: each begins when the one before it is complete.
+/// Returns how many queries begin before the end of the warm-up: each begins when the previous one is complete.
 fn warm_up_count(latencies_ns: &[u64], warm_up_s: f64) -> usize {
     let mut begin_s = 0.0;
     let is_early = |latency_ns: &&u64| {

@@ -15,9 +15,9 @@ use proctor_bed::{model_files::find as find_model_files, read_samples};
 use proctor_display::Terminal;
 use proctor_words::{CommandError, HostError, output};
 
-/// Number of different batches. Enough that none is still in the nearest cache when its turn comes again.
+/// Number of different batches, large enough that none is still in the nearest cache at its next turn.
 const BATCH_COUNT: u64 = 8;
-/// The precision of plugins that are asked for none.
+/// The precision of requested plugins none.
 const PRECISION: &str = "f32";
 /// Format of the file that the package reads.
 const FORMAT: &str = "onnx";
@@ -29,7 +29,7 @@ pub(super) struct Problem {
     pub(super) model: Option<PathBuf>,
     pub(super) inputs: Vec<TensorSpec>,
     pub(super) outputs: Vec<TensorSpec>,
-    /// Files of the inputs, in their order: the samples of all batches, one after the other.
+    /// Files of the inputs, in their order: the samples of all batches, one after another.
     pub(super) files: Vec<PathBuf>,
     pub(super) batch: usize,
     /// Number of samples to draw from.
@@ -74,7 +74,7 @@ impl Problem {
         })
     }
 
-    /// For the package, which works in `folder`.
+    /// Returns the problem as the package reads it, which works in `folder`.
     pub(super) fn spec(&self, threads: usize, cpus: &[usize], folder: &Path) -> Value {
         let tensor = |spec: &TensorSpec| json!({ "name": spec.name, "element_type": spec.element_type.name(), "shape": spec.shape });
         let inputs = self.inputs.iter().zip(&self.files).map(|(spec, file)| {

@@ -68,13 +68,13 @@ impl Report {
         self.rows.iter().flat_map(|row| row.entries.iter().map(move |entry| (row, entry)))
     }
 
-    /// The versions of everything that was measured.
+    /// Returns the versions of everything that was measured.
     fn systems(&self) -> String {
         let names: BTreeSet<_> = self.entries().filter_map(|(_, entry)| entry.version.clone()).collect();
         format!("host {}; {}", env!("CARGO_PKG_VERSION"), names.into_iter().collect::<Vec<_>>().join("; "))
     }
 
-    /// One for each benchmark.
+    /// Returns one for each benchmark.
     fn tables(&self) -> Vec<Table> {
         let mut tables: Vec<Table> = Vec::new();
         for row in &self.rows {
@@ -119,7 +119,7 @@ impl Report {
         notes
     }
 
-    /// Skipped systems and why, once for all cases with the same reason.
+    /// Returns the skipped systems and why, once for all cases with the same reason.
     fn skipped(&self) -> Vec<String> {
         let mut why: Vec<(&str, &str, usize)> = Vec::new();
         for (_, entry) in self.entries() {
@@ -199,7 +199,7 @@ fn remarked(mut cells: Vec<String>, remark: &str) -> Vec<String> {
     cells
 }
 
-/// The first part of a reason, for a cell; the whole one is a note.
+/// Returns the first part of a reason, for a cell; the whole one is a note.
 fn shortened(why: &str) -> String {
     const MOST: usize = 60;
     let first = why.split("; ").next().unwrap_or(why);
@@ -209,7 +209,7 @@ fn shortened(why: &str) -> String {
     }
 }
 
-/// A time that may be negative.
+/// Returns a time that may be negative.
 fn signed_us(ns: f64) -> String {
     format!("{:+.1} us", ns / 1e3)
 }

@@ -1,4 +1,4 @@
-//! Measurements, round by round, and the figures taken from them.
+//! Measurements, round by round, and their figures.
 
 use serde::Serialize;
 
@@ -52,7 +52,7 @@ pub(super) enum Outcome {
     Measured(Box<Measured>),
     /// Reason why it could not begin.
     Skipped(String),
-    /// Reason why it did not go on.
+    /// Reason why it did not continue.
     Failed(String),
 }
 
@@ -159,7 +159,7 @@ impl Measured {
         self.rounds.push(Round { number, times, figures: reply, foreign_share });
     }
 
-    /// The median over the rounds of what each says of a query, if all say it.
+    /// Returns the median over the rounds of each round's figure for a query, if all have one.
     pub(super) fn figure(&self, of: fn(&Figures) -> Option<f64>) -> Option<f64> {
         let values: Option<Vec<_>> = self.rounds.iter().map(|round| of(&round.figures)).collect();
         median(values?)
@@ -172,7 +172,7 @@ impl Measured {
 }
 
 impl Paired {
-    /// `None` if there is no round that both have.
+    /// Returns `None` if there is no round that both have.
     fn of(ours: &[Round], other: &[Round]) -> Option<Self> {
         let pair = |ours: &Round| {
             let other = other.iter().find(|other| other.number == ours.number)?;
@@ -190,7 +190,7 @@ impl Paired {
     }
 }
 
-/// The median; of an even number, the mean of the two in the middle. `None` of none.
+/// Returns the median; of an even number, the mean of the two in the middle. `None` of none.
 pub(super) fn median(values: Vec<f64>) -> Option<f64> {
     (!values.is_empty()).then(|| Spread::of(&values).median)
 }

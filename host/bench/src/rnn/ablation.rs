@@ -20,7 +20,7 @@ use super::{
     problem::Problem,
 };
 
-/// For measuring schedules of the last stage.
+/// Settings for measuring schedules of the last stage.
 const BUDGET: Duration = Duration::from_secs(1);
 
 pub(super) const STAGE_COUNT: usize = Stage::ALL.len();

@@ -10,7 +10,7 @@ use super::{cases::LayerCase, problem::Problem};
 /// systems that compute in f32, with room for another order of sums.
 pub(super) const TOLERANCE: f64 = 5e-6;
 
-/// The output `[time, batch, direction * hidden]`.
+/// Returns the output `[time, batch, direction * hidden]`.
 pub(super) fn answer(problem: &Problem) -> Vec<f64> {
     let LayerCase { hidden, batch, time, .. } = problem.layer;
     let directions = problem.layer.direction_count();
@@ -26,7 +26,7 @@ pub(super) fn answer(problem: &Problem) -> Vec<f64> {
     output
 }
 
-/// All samples in one direction: `[time, hidden]` of each.
+/// Returns all samples in one direction: `[time, hidden]` of each.
 fn direction(problem: &Problem, number: usize) -> Vec<Vec<f64>> {
     let batch = problem.layer.batch;
     // Sequences are independent, so each half of them has a thread.
@@ -40,7 +40,7 @@ fn direction(problem: &Problem, number: usize) -> Vec<Vec<f64>> {
     })
 }
 
-/// One sample in one direction: `[time, hidden]`.
+/// Returns one sample in one direction: `[time, hidden]`.
 fn sequence(problem: &Problem, number: usize, sample: usize) -> Vec<f64> {
     let LayerCase { kind, input, hidden, batch, time, .. } = problem.layer;
     let row = |step: usize| &problem.input[(step * batch + sample) * input..][..input];

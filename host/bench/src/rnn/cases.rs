@@ -41,7 +41,7 @@ impl Group {
     /// Sweeps of one size, as in figure 5 of the paper.
     pub(super) const SWEEPS: [Self; 3] = [Self::SweepDimension, Self::SweepTime, Self::SweepBatch];
 
-    /// The groups that have no layer twice: all but the sweeps.
+    /// Returns the groups without repeated layers: all except the sweeps.
     pub(super) fn without_sweeps() -> Vec<Self> {
         let is_no_sweep = |group: &&Self| !Self::SWEEPS.contains(group);
         Self::value_variants().iter().filter(is_no_sweep).copied().collect()
@@ -69,7 +69,7 @@ pub(super) struct Case {
     pub(super) layer: LayerCase,
 }
 
-/// A layer as a worker has to know it.
+/// A layer in the form that a worker reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LayerCase {
     pub(super) kind: Kind,
@@ -81,7 +81,7 @@ pub(super) struct LayerCase {
 }
 
 impl Kind {
-    /// The same in the words of the recipes, which name tensors and models.
+    /// Returns the same in the words of the recipes, which name tensors and models.
     pub(super) fn cell(self) -> RnnCell {
         match self {
             Self::Lstm => RnnCell::Lstm,
@@ -99,7 +99,7 @@ impl Kind {
         self.cell().name()
     }
 
-    /// Prefix of the tensors in a file.
+    /// Returns the prefix of the tensors in a file.
     pub(super) fn prefix(self) -> &'static str {
         self.cell().prefix()
     }
@@ -110,7 +110,7 @@ impl LayerCase {
         if self.bidirectional { 2 } else { 1 }
     }
 
-    /// A call of one step is a step of a decoder, which goes on from a state.
+    /// Returns whether a call has one step: a step of a decoder, which continues from a state.
     pub(super) fn has_initial_state(&self) -> bool {
         self.time == 1
     }
@@ -127,7 +127,7 @@ impl LayerCase {
         format!("rnn-{}-{input}-{hidden}-{batch}-{time}{suffix}", kind.name())
     }
 
-    /// The same in the words of the optimiser.
+    /// Returns the same in the words of the optimiser.
     pub(super) fn shape(&self, precision: Precision) -> LayerShape {
         let cell = match self.kind {
             Kind::Lstm => Cell::Lstm,
@@ -170,7 +170,7 @@ const SWEPT_BATCHES: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 const SWEPT_FROM: LayerCase =
     LayerCase { kind: Kind::Lstm, bidirectional: false, input: 256, hidden: 256, batch: 1, time: 100 };
 
-/// Role of a layer so small that little but the call remains.
+/// Role of a layer so small that the call dominates.
 pub(super) const CALL_FLOOR: &str = "call-floor";
 
 const EXTRA: [(&str, Kind, bool, [usize; 4]); 8] = [
@@ -184,7 +184,7 @@ const EXTRA: [(&str, Kind, bool, [usize; 4]); 8] = [
     ("one-step", Kind::Gru, false, [1024, 1024, 1, 1]),
 ];
 
-/// All layers of a group.
+/// Returns all layers of a group.
 pub(super) fn cases(group: Group) -> Vec<Case> {
     let case = |role, kind, bidirectional, [input, hidden, batch, time]: [usize; 4]| {
         let layer = LayerCase { kind, bidirectional, input, hidden, batch, time };
@@ -216,7 +216,7 @@ pub(super) fn cases(group: Group) -> Vec<Case> {
     }
 }
 
-/// The layers whose row has each of these texts in its name.
+/// Returns the layers whose row has each of these texts in its name.
 pub(super) fn named(mut cases: Vec<Case>, texts: &[String]) -> Vec<Case> {
     cases.retain(|case| {
         let name = case.to_string();

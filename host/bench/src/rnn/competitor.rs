@@ -1,4 +1,4 @@
-//! Competes for a processor, to show what an unplanned program does to a measurement.
+//! Competes for a processor, to show the effect of an unplanned program on a measurement.
 
 use std::{
     fs,
@@ -58,7 +58,7 @@ impl Competitor {
     }
 }
 
-/// Lengths of the bursts of a seed.
+/// Returns the lengths of the bursts of a seed.
 fn bursts(seed: u64) -> impl Iterator<Item = Duration> {
     let mut numbers = Numbers::seeded("bursts", seed);
     let [least, most] = BURST_MS;

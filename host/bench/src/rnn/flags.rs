@@ -20,7 +20,7 @@ use crate::{
 /// The plugin that this program has linked in.
 pub(super) const BUILT_IN_PLUGIN: &str = "cpu-rnn";
 
-/// Systems of Python in the order of the tables, and what stands for none of them.
+/// Systems of Python in the order of the tables, and the name for none of them.
 const PEERS_OR_NONE: [&str; 5] = ["onnxruntime", "openvino", "torch", "tensorflow", "none"];
 
 /// Flags of `host bench rnn`.
@@ -54,7 +54,7 @@ pub(crate) struct RnnFlags {
     /// Systems to compare with, comma-separated, or none; tensorflow is compiled by XLA
     #[arg(long, value_delimiter = ',', default_value = "onnxruntime,openvino,torch", value_parser = PEERS_OR_NONE)]
     peers: Vec<String>,
-    /// Python that has some of them; may be repeated [default: that of the virtual environment, or python3]
+    /// Python with some of the packages; may be repeated [default: the virtual environment's, or python3]
     #[arg(long, value_name = "PATH")]
     pub(super) python: Vec<PathBuf>,
     /// Number of passes through the systems per layer; the fastest median of each counts
@@ -83,18 +83,18 @@ pub(crate) struct WorkerFlags {
     /// Processors to stay on.
     #[arg(long, value_delimiter = ',')]
     pub(super) cpus: Vec<usize>,
-    /// Where the plugin may keep what it has found out.
+    /// Folder in which the plugin may keep its findings.
     #[arg(long)]
     pub(super) cache_folder: PathBuf,
     #[arg(long, value_parser = assignment)]
     pub(super) set: Vec<(String, String)>,
 }
 
-/// The groups that one name stands for.
+/// The groups behind one name.
 type Groups = Vec<Group>;
 
 impl RnnFlags {
-    /// The layers of the groups, or drawn ones, whose names have the texts that are asked for.
+    /// Returns the layers of the groups, or drawn ones, whose names have the requested texts.
     pub(super) fn cases(&self) -> Vec<Case> {
         let all = match self.random {
             Some(count) => random_cases(count as usize, self.seed),
@@ -113,18 +113,18 @@ impl RnnFlags {
         ascending(&self.threads)
     }
 
-    /// The name of each package and of its module, each once.
+    /// Returns the name of each package and of its module, each once.
     pub(super) fn peers(&self) -> Vec<&'static str> {
         let is_wanted = |name: &&str| self.peers.iter().any(|peer| peer == name);
         PEERS_OR_NONE.into_iter().filter(|name| *name != "none").filter(is_wanted).collect()
     }
 
-    /// f32 first, each once.
+    /// Returns the precisions, f32 first, each once.
     pub(super) fn precisions(&self) -> Vec<Precision> {
         Precision::ALL.into_iter().filter(|precision| self.precision.contains(precision)).collect()
     }
 
-    /// The core and the seed of the competitor, if there is one.
+    /// Returns the core and the seed of the competitor, if there is one.
     pub(super) fn interference(&self) -> Option<Interference> {
         let cpu = allowed_cores().last().copied()?;
         self.interference.then_some(Interference { cpu, seed: self.seed })

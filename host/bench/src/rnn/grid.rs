@@ -34,8 +34,7 @@ const ATTEMPTS: u32 = 4;
 /// Minimum pace at which a measurement counts at once: below the effect of a changing clock, above the half
 /// that two processors on one core have.
 pub(super) const PACE_MIN: f64 = 0.75;
-/// Pause between a measurement and the look at the speed of the processors: threads of a system may still watch for
-/// work.
+/// Pause between a measurement and the check of the processors' speed: threads of a system may still watch for work.
 const SETTLING: Duration = Duration::from_millis(250);
 
 /// Measures, prints the tables and writes the files. The conclusion is bad if ours failed anywhere or gave another
@@ -79,7 +78,7 @@ pub(crate) fn bench(flags: &RnnFlags) -> Result<Conclusion, HostError> {
 /// A worker and its tasks.
 struct Running {
     worker: Worker,
-    /// Systems that it is measured as, one after the other.
+    /// Systems that it is measured as, one after another.
     tasks: Vec<System>,
 }
 
@@ -99,7 +98,7 @@ impl Running {
     }
 }
 
-/// Starts a worker for each system and number of threads. Peers that are not there are named on stderr.
+/// Starts a worker for each system and number of threads. Peers that are missing are named on stderr.
 fn start_all(
     flags: &RnnFlags,
     threads: &[usize],
@@ -193,7 +192,7 @@ impl Fastest {
     }
 }
 
-/// Runs one layer on each system, one after the other. `None` if the user stops before all have had their turn.
+/// Runs one layer on each system, one after another. `None` if the user stops before all have had their turn.
 fn measure_case(
     case: Case,
     conditions: Conditions<'_>,
@@ -236,7 +235,8 @@ fn measure_case(
     Ok(Some(row))
 }
 
-/// Loads the layer, looks at the answer, measures while others are quiet and the processors at their pace, and unloads.
+/// Loads the layer, checks the answer, measures while others are quiet and the processors are at full speed, and
+/// unloads.
 fn measure(
     running: &mut Running,
     case: &Case,

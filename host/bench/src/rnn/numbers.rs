@@ -1,9 +1,9 @@
 //! Numbers that look random and are the same each time.
 
-/// Of every number that a layer is made of.
+/// Seed of every number of a layer.
 const SEED: u64 = 20_180_711;
 
-/// A sequence of numbers that a name stands for: SplitMix64 from the seed and the name's FNV-1a hash.
+/// A sequence of numbers that follows from a name: SplitMix64 from the seed and the name's FNV-1a hash.
 pub(super) struct Numbers(u64);
 
 impl Numbers {
@@ -14,7 +14,7 @@ impl Numbers {
         Self(hash ^ SEED.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// The sequence of a name with a seed that the user chose.
+    /// Returns the sequence of a name with a seed that the user chose.
     pub(super) fn seeded(name: &str, seed: u64) -> Self {
         Self::of(&format!("{name} {seed}"))
     }
@@ -26,28 +26,28 @@ impl Numbers {
         mixed ^ (mixed >> 31)
     }
 
-    /// In [0, 1), of 53 bits.
+    /// Draws a number in [0, 1), of 53 bits.
     pub(super) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// In [-1, 1), of 24 bits.
+    /// Draws a number in [-1, 1), of 24 bits.
     pub(super) fn uniform(&mut self) -> f32 {
         ((self.next() >> 40) as f32).mul_add(2.0 / 16_777_216.0, -1.0)
     }
 
-    /// Normally distributed with variance 1 (Box and Muller 1958).
+    /// Draws a normally distributed number with variance 1 (Box and Muller 1958).
     pub(super) fn normal(&mut self) -> f32 {
         let radius = (-2.0 * ((f64::from(self.uniform()) + 1.0) / 2.0).max(1e-9).ln()).sqrt();
         (radius * (std::f64::consts::PI * f64::from(self.uniform())).cos()) as f32
     }
 
-    /// One of these, each as likely as another.
+    /// Returns one of these, each as likely as another.
     pub(super) fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[(self.unit() * choices.len() as f64) as usize]
     }
 
-    /// From 1 to `most`, log-uniform: each doubling is as likely as the one before.
+    /// Draws a number from 1 to `most`, log-uniform: each doubling is as likely as the one before.
     pub(super) fn size(&mut self, most: usize) -> usize {
         let size = ((most as f64 + 1.0).ln() * self.unit()).exp() as usize;
         size.clamp(1, most)

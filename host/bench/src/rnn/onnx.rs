@@ -11,7 +11,7 @@ use proctor_vocabulary::ElementType::F32;
 
 use super::cases::{Kind, LayerCase};
 
-/// The bytes of the file, with this extent of the batch.
+/// Returns the bytes of the file, with this extent of the batch.
 pub(super) fn model(layer: &LayerCase, weights: &[LayerDirection], batch: &Dim) -> Vec<u8> {
     let LayerCase { kind, input, hidden, time, .. } = *layer;
     let directions = layer.direction_count();

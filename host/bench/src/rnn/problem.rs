@@ -13,9 +13,9 @@ use proctor_words::{HostError, output};
 
 /// Names of the files of a case, in the folder that is handed to workers. All numbers are little-endian f32.
 pub(super) const SAFETENSORS: &str = "layer.safetensors";
-/// With the batch fixed, for peers.
+/// File with a fixed batch, for peers.
 pub(super) const ONNX: &str = "layer.onnx";
-/// With the batch free, for a plugin, which gets samples of one sequence each.
+/// File with a free batch, for a plugin, which receives samples of one sequence each.
 pub(super) const ONNX_FREE_BATCH: &str = "layer-free-batch.onnx";
 /// `[time, batch, input]`.
 pub(super) const INPUT: &str = "input.f32";
@@ -74,12 +74,12 @@ impl Problem {
         }
     }
 
-    /// The layer in f32, for the engine itself.
+    /// Returns the layer in f32, for the engine itself.
     pub(super) fn spec(&self) -> LayerSpec {
         LayerSpec::of(&self.layer.shape(Precision::F32))
     }
 
-    /// The weights of all directions, for the engine itself.
+    /// Returns the weights of all directions, for the engine itself.
     pub(super) fn weights(&self) -> Vec<DirectionWeights<'_>> {
         let weights = self.directions.iter().map(|direction| DirectionWeights {
             input: &direction.input,
@@ -108,7 +108,7 @@ impl Problem {
         write(INITIAL_CELL, bytes(&self.initial_cell))
     }
 
-    /// The bytes of a safetensors file: its header as JSON, its length in front of it, the values behind it.
+    /// Returns the bytes of a safetensors file: the length of its header, the header as JSON, and the values.
     fn safetensors(&self) -> Vec<u8> {
         let LayerCase { kind, input, hidden, .. } = self.layer;
         let gates = kind.gate_count() * hidden;

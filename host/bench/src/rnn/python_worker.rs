@@ -24,7 +24,7 @@ pub(super) fn start(
     Worker::start_python(python, SCRIPT, &spec, threads, cpus, folder)
 }
 
-/// Advice about a system that no Python has.
+/// Returns advice about a system that no Python has.
 pub(super) fn advice(name: &str, why: &[String]) -> String {
     let why = why.join("; ");
     format!(

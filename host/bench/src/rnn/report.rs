@@ -94,7 +94,7 @@ impl Report {
         self.shortfalls = self.find_shortfalls();
     }
 
-    /// The versions of everything that was measured, ours first.
+    /// Returns the versions of everything that was measured, ours first.
     fn systems(&self) -> String {
         let is_peer_and_name = |entry: &Entry| match &entry.system {
             System::Ours(_) | System::Stage(_) | System::Streamed => {

@@ -13,7 +13,7 @@ use super::{
     problem::Problem,
 };
 
-/// For measuring schedules: steps are short.
+/// Settings for measuring schedules: steps are short.
 const BUDGET: Duration = Duration::from_millis(300);
 
 /// Returns whether a layer can be streamed: it has a single step, which does not wait for later ones.

@@ -90,7 +90,7 @@ impl Serialize for System {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
     Measured(Measured),
-    /// Reason why there is nothing.
+    /// Reason for the missing result.
     Error(String),
 }
 
@@ -174,7 +174,7 @@ impl Row {
         *old = Measured { max_abs_error, first_load_ms, ..faster };
     }
 
-    /// The fastest of the entries of a system, over the numbers of threads.
+    /// Returns the fastest of the entries of a system, over the numbers of threads.
     pub(super) fn best(&self, figure: Figure, is_wanted: impl Fn(&System) -> bool) -> Option<Best<'_>> {
         let all = self.entries.iter().filter(|entry| is_wanted(&entry.system));
         let best = |entry| {
@@ -192,12 +192,12 @@ impl Row {
         self.best(figure, |system| matches!(system, System::Peer(_)))
     }
 
-    /// A step of a stream.
+    /// Returns a step of a stream.
     pub(super) fn streamed(&self, figure: Figure) -> Option<Best<'_>> {
         self.best(figure, |system| *system == System::Streamed)
     }
 
-    /// A system on this number of threads.
+    /// Returns a system on this number of threads.
     pub(super) fn on(&self, system: &System, threads: usize) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.system == *system && entry.threads == threads)
     }
@@ -225,7 +225,7 @@ impl Row {
         self.limits.iter().min_by(|left, right| ns(left).total_cmp(&ns(right)))
     }
 
-    /// Time of the limit.
+    /// Returns the time of the limit.
     pub(super) fn limit_ns(&self) -> Option<f64> {
         Some(self.limit()?.of_layer.least_time_ns)
     }
@@ -235,7 +235,7 @@ impl Row {
         Some(self.limit_ns()? / self.ours(Figure::Median, Precision::F32)?.ns)
     }
 
-    /// Matrix products per second at ours' best, in 1e9 operations.
+    /// Returns matrix products per second at ours' best, in 1e9 operations.
     pub(super) fn gflops(&self) -> Option<f64> {
         Some(self.facts.flops / self.ours(Figure::Median, Precision::F32)?.ns)
     }

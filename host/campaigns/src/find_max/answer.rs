@@ -1,4 +1,4 @@
-//! Formats the answer of a search for the user: a line for each probe as it goes, the curve, and the result.
+//! Formats the answer of a search for the user: a line for each finished probe, the curve, and the result.
 
 use proctor_search::{ConstraintSeen, Dependence, ProbeRecord, SearchEnd, Side};
 use proctor_words::text::{counted, counted_queries, duration, four_digits};
@@ -11,7 +11,7 @@ use super::{
 /// Width of the longest bar of the curve.
 const BAR: f64 = 40.0;
 
-/// The head of the lines of probes and full runs.
+/// Returns the head of the lines of probes and full runs.
 pub(crate) fn head(plan: &SearchPlan) -> String {
     format!(
         "{:>13}  {:>9}  {:>9}  {:>9}  {:>8}  {:>9}  verdict\n",
@@ -24,7 +24,7 @@ pub(crate) fn head(plan: &SearchPlan) -> String {
     )
 }
 
-/// The line of a probe or a full run.
+/// Returns the line of a probe or a full run.
 pub(crate) fn line(plan: &SearchPlan, point: &Point) -> String {
     // What keeps a looser constraint than the rules have it is not VALID by that.
     let [met, not_met] = if plan.may_fail() { ["met", "not met"] } else { ["VALID", "INVALID"] };
@@ -54,7 +54,7 @@ pub(crate) fn line(plan: &SearchPlan, point: &Point) -> String {
     )
 }
 
-/// A time, or a dash for none.
+/// Returns a time, or a dash for none.
 fn time(ns: Option<u64>) -> String {
     ns.map_or("-".to_owned(), duration)
 }
@@ -77,7 +77,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// The 99th percentile over the load, the lowest first, with the bound.
+/// Returns the 99th percentile over the load, the lowest first, with the bound.
 pub(crate) fn curve(plan: &SearchPlan, state: &State) -> String {
     let mut points: Vec<_> = state.curve.iter().collect();
     points.sort_by(|a, b| a.load.total_cmp(&b.load));
@@ -108,7 +108,7 @@ pub(crate) fn curve(plan: &SearchPlan, state: &State) -> String {
     text
 }
 
-/// The result in a sentence, with advice where nothing was found, and with why no load counts.
+/// Returns the result in a sentence, with advice if nothing was found, and the reason why no load counts.
 pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> String {
     if state.objections.is_empty() {
         return of_end(plan, state, end);
@@ -194,8 +194,8 @@ fn of_end(plan: &SearchPlan, state: &State, end: SearchEnd) -> String {
     }
 }
 
-/// Returns the loads whose probes show that no load helps, the lowest first, with the constraints missed
-/// there. A load at which the system may have been overloaded shows nothing of the kind.
+/// Returns the loads whose probes show that no load helps, the lowest first, with the constraints missed there. A load
+/// that may have overloaded the system shows nothing of the kind.
 fn telling_of_any_load(state: &State) -> Vec<(f64, &ConstraintSeen)> {
     let probes = state.search.probes.iter().filter_map(|probe| {
         let seen = probe.broken(Dependence::Never).or_else(|| probe.broken(Dependence::Doubtful));
@@ -206,7 +206,7 @@ fn telling_of_any_load(state: &State) -> Vec<(f64, &ConstraintSeen)> {
     telling
 }
 
-/// The reasons of the first probe whose samples failed or lacked their tokens.
+/// Returns the reasons of the first probe whose samples failed or lacked their tokens.
 fn causes(state: &State) -> String {
     match &state.causes[..] {
         [] => String::new(),
@@ -214,8 +214,8 @@ fn causes(state: &State) -> String {
     }
 }
 
-/// The constraint that the next worse load has missed, as it is in the full runs at this load; where nothing above was
-/// bad, the one that is nearest to its limit in them.
+/// Returns the constraint that the next worse load has missed, as it is in the full runs at this load; where nothing
+/// above was bad, the one that is nearest to its limit in them.
 pub(crate) fn limited_by(plan: &SearchPlan, state: &State, load: f64) -> String {
     let search = &state.search;
     let full_runs = search.confirmations.iter().map(|run| &run.seen);
@@ -253,12 +253,12 @@ pub(crate) fn limited_by(plan: &SearchPlan, state: &State, load: f64) -> String 
     }
 }
 
-/// A percentile without dust at its end.
+/// Returns a percentile without dust at its end.
 fn trimmed(percentile: f64) -> f64 {
     (percentile * 1e6).round() / 1e6
 }
 
-/// Four digits at least, with commas between thousands.
+/// Returns four digits at least, with commas between thousands.
 fn grouped(value: f64) -> String {
     let text = four_digits(value);
     let (whole, fraction) =

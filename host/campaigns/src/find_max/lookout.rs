@@ -10,7 +10,7 @@ use proctor_words::HostError;
 
 use super::plan::{Bound, Bounded, SearchPlan};
 
-/// Looks per second, unless queries come too seldom or too fast for that.
+/// Number of checks per second, unless queries come too seldom or too fast for that.
 const LOOKS_PER_S: f64 = 50.0;
 /// Maximum number of queries between two looks, so that a look is short: some microseconds for their slots.
 const QUERIES_PER_LOOK: f64 = 64.0;
@@ -44,8 +44,8 @@ struct State {
 enum Goal {
     /// Determines on which side of the constraints the load is.
     Probe,
-    /// To be VALID, or to meet the constraints where some samples may fail; how many queries may miss each constraint,
-    /// if that is known.
+    /// Goal: VALID, or the constraints met if some samples may fail; with the number of queries that may miss each
+    /// constraint, if known.
     FullRun { allowed_counts: Option<Vec<u64>>, may_fail: bool },
 }
 
@@ -63,8 +63,8 @@ pub(crate) struct Shown {
 }
 
 impl Lookout {
-    /// For a probe, which is ended when it has shown on which side the load is; a whole one, when it has missed more
-    /// than a full run may.
+    /// Creates a lookout for a probe. It ends the probe as soon as it shows on which side the load is; a whole one,
+    /// once it has missed more than a full run may.
     ///
     /// # Errors
     /// If no test can be made of the settings.

@@ -10,9 +10,9 @@ use proctor_vocabulary::Scenario;
 pub struct FindMaxOptions {
     /// Server: how near to the limit, as a fraction of the rate.
     pub resolution: f64,
-    /// Lowest rate, or fewest samples of a query, to look at.
+    /// Lowest rate, or fewest samples of a query, to consider.
     pub from: Option<f64>,
-    /// Highest rate, or most samples of a query, to look at.
+    /// Highest rate, or most samples of a query, to consider.
     pub to: Option<f64>,
     /// Number of full runs that have to be VALID at the result; `None` for the number in the rules.
     pub confirm_runs: Option<u32>,
@@ -20,7 +20,7 @@ pub struct FindMaxOptions {
     pub latency_bound_ns: Option<u64>,
     /// Share of samples that may fail, from 0 to below 1.
     pub max_error_share: f64,
-    /// Folder of an interrupted search to go on with.
+    /// Folder of an interrupted search to continue with.
     pub resume: Option<PathBuf>,
 }
 

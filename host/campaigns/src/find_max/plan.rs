@@ -14,7 +14,7 @@ use super::options::FindMaxOptions;
 const RATE_MAX: f64 = 1e9;
 /// Maximum number of samples in a query.
 const COUNT_MAX: f64 = (1_u64 << 20) as f64;
-/// At how many loads full runs are made at most.
+/// Maximum number of loads for full runs.
 const FULL_LOADS_MAX: u32 = 10;
 /// A probe has at most this part of the queries of a full run, and never fewer than early stopping would want.
 const PROBE_PART: u64 = 5;
@@ -47,7 +47,7 @@ impl Bounded {
 /// Name of the constraint that all samples succeed.
 pub(crate) const FAILED: &str = "failed samples";
 
-/// Name of the constraint that all samples of a token run come with their tokens.
+/// Name of the constraint that all samples of a token run have their tokens.
 pub(crate) const TOKENLESS: &str = "samples without their tokens";
 
 /// The name of the constraint that no more queries are outstanding than `server_max_async_queries` allows.
@@ -142,7 +142,7 @@ impl SearchPlan {
         self.settings.test.use_token_latencies
     }
 
-    /// The limit on outstanding queries, as the user has set it.
+    /// Returns the limit on outstanding queries, as the user has set it.
     pub(crate) fn max_outstanding(&self) -> u64 {
         self.settings.test.server_max_async_queries
     }
@@ -180,7 +180,7 @@ impl SearchPlan {
         self.settings.test.other_arrivals().is_some_and(|process| !process.is_steady())
     }
 
-    /// The settings of a probe: the beginning of a full run.
+    /// Returns the settings of a probe: the beginning of a full run.
     pub(crate) fn probe_at(&self, load: f64) -> TestSettings {
         if self.probes_are_whole() {
             return self.test_at(load);
@@ -200,7 +200,8 @@ impl SearchPlan {
         (full / PROBE_PART).max(PROBE_QUERIES).min(full)
     }
 
-    /// About how many queries a full run has. In MultiStream a query at the limit takes about as long as its bound.
+    /// Returns about how many queries a full run has. In MultiStream a query at the limit takes about as long as its
+    /// bound.
     pub(crate) fn full_query_count(&self, load: f64) -> u64 {
         let test = &self.settings.test;
         let duration_s = test.min_duration_ms as f64 / 1e3;
@@ -208,7 +209,7 @@ impl SearchPlan {
         ((rate * duration_s) as u64).max(test.min_query_count).max(1)
     }
 
-    /// Number of queries, out of `query_count`, that may miss a bound.
+    /// Returns the number of queries, out of `query_count`, that may miss a bound.
     fn allowed_count(&self, query_count: u64) -> u64 {
         let at_quantile =
             query_count - 1 - ((query_count as f64 * self.quantile) as u64).min(query_count - 1);
@@ -220,8 +221,8 @@ impl SearchPlan {
         allowance.saturating_sub(u64::from(!self.is_server())).min(at_quantile)
     }
 
-    /// The constraints at this load, in the order of the bounds, then that on failed samples, and in a token run that
-    /// on samples without their tokens.
+    /// Returns the constraints at this load, in the order of the bounds, then that on failed samples, and in a token
+    /// run that on samples without their tokens.
     pub(crate) fn constraints(&self, load: f64) -> Vec<Constraint> {
         let count = self.full_query_count(load);
         // Between the last number that is allowed and the first that is not.
@@ -277,7 +278,7 @@ impl SearchPlan {
     }
 }
 
-/// The bounds of the scenario: on tokens in a token run, else on the latency.
+/// Returns the bounds of the scenario: on tokens in a token run, else on the latency.
 fn bounds(settings: &Settings, options: &FindMaxOptions) -> Result<Vec<Bound>, HostError> {
     let test = &settings.test;
     let latency = |bound_ns| vec![Bound { what: Bounded::Latency, bound_ns }];
@@ -308,8 +309,8 @@ fn bounds(settings: &Settings, options: &FindMaxOptions) -> Result<Vec<Bound>, H
     Ok(bounds)
 }
 
-/// The reason why full runs at the upper end of a range would end at a limit before they are long enough, if one is in
-/// the way: what was found would be the limit's.
+/// Returns the reason why full runs at the upper end of a range would end at a limit before they are long enough, if
+/// such a limit exists: the result would be the limit's.
 fn limit_in_the_way(test: &TestSettings, is_server: bool, to: f64) -> Option<SearchError> {
     let (least_count, least_ms) = (test.min_query_count, test.min_duration_ms);
     let (max_count, max_ms) = (test.max_query_count, test.max_duration_ms);

@@ -37,10 +37,10 @@ pub(crate) struct FindMaxResult<'a> {
     /// Summary for the user.
     pub(crate) summary: String,
     end: SearchEnd,
-    /// Plugin misbehaviour at shutdown, in words, which makes the search bad even if it has found something.
-    /// If the plugin hangs or crashes there, this says that it has not shut down.
+    /// Plugin misbehaviour at shutdown, in words, which makes the search bad even if it has a result. If the plugin
+    /// hangs or crashes there, this says that it has not shut down.
     pub(super) faults: Vec<String>,
-    /// Why no load counts; left out if nothing speaks against it.
+    /// Reasons why no load counts; omitted if there are none.
     #[serde(skip_serializing_if = "Objections::is_empty")]
     objections: &'a Objections,
     scenario: &'static str,
@@ -56,7 +56,7 @@ pub(crate) struct FindMaxResult<'a> {
     /// Rules of the round that the runs do not keep; left out if they keep all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) deviations: Vec<DeviationPart>,
-    /// Of all probes and full runs.
+    /// Number of queries of all probes and full runs.
     query_count: u64,
     search: &'a SearchSettings,
     bounds_ns: BTreeMap<&'static str, u64>,

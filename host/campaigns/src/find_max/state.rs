@@ -17,7 +17,7 @@ pub(crate) const PROBES: &str = "probes.json";
 /// Version of its form.
 pub(crate) const PROBES_SCHEMA_VERSION: u32 = 1;
 
-/// A search, with what people want to see of it.
+/// A search, with its presentation for people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct State {
     schema_version: u32,
@@ -53,7 +53,7 @@ pub(crate) struct Point {
     pub(crate) side: Side,
     pub(crate) confidence: f64,
     pub(crate) query_count: u64,
-    /// From the first issue to the last completion.
+    /// Time from the first issue to the last completion.
     pub(crate) duration_ns: u64,
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum PointKind {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FullRun {
-    /// Its folder within the search's folder.
+    /// Folder within the search's folder.
     pub(crate) folder: String,
     pub(crate) load: f64,
     /// True if it was VALID by the rules, which no error share loosens.
@@ -78,7 +78,7 @@ pub(crate) struct FullRun {
 }
 
 impl State {
-    /// A search that has not begun.
+    /// Creates a search that has not begun.
     pub(crate) fn new(plan: &SearchPlan, settings: &Settings) -> Self {
         Self {
             schema_version: PROBES_SCHEMA_VERSION,
@@ -125,13 +125,13 @@ impl State {
         Ok(state)
     }
 
-    /// The full runs, each with whether it met the constraints of the search.
+    /// Returns the full runs, each with whether it met the constraints of the search.
     pub(crate) fn judged_full_runs(&self) -> impl Iterator<Item = (&FullRun, bool)> {
         let met = self.search.confirmations.iter().map(|confirmation| confirmation.is_valid);
         self.full_runs.iter().zip(met)
     }
 
-    /// The end of the search as it counts: where there are objections, no load is found.
+    /// Returns the effective end of the search: with objections, no load is found.
     pub(crate) fn judged(&self, end: SearchEnd) -> SearchEnd {
         match end {
             SearchEnd::Found { load, .. } if !self.objections.is_empty() => SearchEnd::NotConfirmed { load },

@@ -24,7 +24,7 @@ pub(crate) struct Comparison {
     pub(crate) times: Vec<Times>,
     /// Reason why the replay made no more calls, if it gave up.
     pub(crate) gave_up: Option<String>,
-    /// The recorded run came to its end.
+    /// The recorded run ended.
     pub(crate) has_ended: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Comparison {
 pub(crate) struct CallDifference {
     /// Number of the call in the recording.
     pub(crate) number: u64,
-    /// The call as it was recorded.
+    /// The recorded call.
     pub(crate) call: String,
     pub(crate) difference: String,
 }
@@ -109,14 +109,14 @@ impl Comparison {
         }
     }
 
-    /// Returns whether nothing differs but times. A run that came to its end may have given up as its replay did.
+    /// Returns whether only times differ. A run that ended may have given up as its replay did.
     pub(crate) fn is_same(&self) -> bool {
         let is_no_new_hang = self.gave_up.is_none() || self.has_ended;
         self.call.is_none() && self.answer.is_none() && is_no_new_hang
     }
 }
 
-/// A call with its instance and its samples.
+/// Returns a call with its instance and its samples.
 pub(super) fn in_words(step: &Step) -> String {
     let begun = &step.begun;
     let instance = begun.instance.map_or_else(String::new, |number| format!(" on instance {number}"));
@@ -130,8 +130,8 @@ pub(super) fn in_words(step: &Step) -> String {
     format!("{}{instance}{samples}", step.name())
 }
 
-/// The difference between a call and its repetition. In a recording that was cut off the last calls may not have
-/// returned.
+/// Returns the difference between a call and its repetition. In a recording that was cut off the last calls may not
+/// have returned.
 fn difference(step: &Step, other: Option<&Step>, is_whole: bool) -> Option<String> {
     let Some(other) = other else { return Some("it does not come in the replay".to_owned()) };
     let (one, two) = (&step.begun, &other.begun);
@@ -165,7 +165,7 @@ fn difference(step: &Step, other: Option<&Step>, is_whole: bool) -> Option<Strin
     None
 }
 
-/// The first input that is another one.
+/// Returns the first input that is another one.
 fn input_difference(step: &Step, other: &Step) -> Option<String> {
     let (one, two) = (&step.begun.prepared, &other.begun.prepared);
     if one.len() != two.len() {
@@ -192,7 +192,7 @@ fn samples(recorded: &Recorded, replayed: &Recorded) -> Vec<(u64, Option<u64>)> 
     asked.chain(answered).filter(|(id, _)| seen.insert(*id)).collect()
 }
 
-/// The difference between all answers to a sample, which may come in any order.
+/// Returns the difference between all answers to a sample, which may come in any order.
 fn answers_difference(one: &[Answer], two: &[Answer]) -> Option<String> {
     match (one.len(), two.len()) {
         (_, 0) if !one.is_empty() => return Some("it has no answer in the replay".to_owned()),
@@ -215,7 +215,7 @@ fn answers_difference(one: &[Answer], two: &[Answer]) -> Option<String> {
     fewer.first().zip(more.first()).and_then(|(one, two)| answer_difference(one, two))
 }
 
-/// The difference between two answers.
+/// Returns the difference between two answers.
 fn answer_difference(one: &Answer, two: &Answer) -> Option<String> {
     if one.status != two.status {
         let (one, two) = (status_name(one.status), status_name(two.status));

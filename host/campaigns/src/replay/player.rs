@@ -1,4 +1,4 @@
-//! The calls of a recording, made again one after the other.
+//! The calls of a recording, made again one after another.
 
 use std::{
     collections::BTreeMap,
@@ -89,8 +89,8 @@ impl<'a, 'b> Player<'a, 'b> {
         }
     }
 
-    /// Makes all calls, or returns why it gave up because the plugin did not finish its work. The failure of a call is
-    /// in the recording of the replay; a call that begins something ends it.
+    /// Makes all calls, or returns why it gave up because the plugin did not finish its work. The recording of the
+    /// replay holds the failure of a call; a failed call that begins something ends the replay.
     ///
     /// # Errors
     /// If the samples differ from the recording's, or the replay cannot continue for a reason other than the plugin.
@@ -192,7 +192,8 @@ impl<'a, 'b> Player<'a, 'b> {
         library.prepare(if listed.is_empty() { &indices } else { &listed }).map_err(failed)
     }
 
-    /// The time that a batch may take. A run may have had batches longer than its limit, as long as others ended.
+    /// Returns the time that a batch may take. A run may have had batches longer than its limit, as long as others
+    /// ended.
     fn limit_of(&self, step: &Step) -> Duration {
         let took_ns = step.returned.as_ref().map_or(0, |returned| returned.took_ns);
         self.limit.max(Duration::from_nanos(took_ns.saturating_mul(2)))
@@ -204,8 +205,7 @@ impl<'a, 'b> Player<'a, 'b> {
         self.wait_while(|queries| queries.completed_count < goal && !queries.outstanding.is_empty())
     }
 
-    /// Waits, and returns whether that came to its end. As a run does, it gives up once no sample was completed for the
-    /// limit.
+    /// Waits, and returns whether that ended. As a run does, it gives up once no sample was completed for the limit.
     fn wait_while(&mut self, waits: impl Fn(&Queries) -> bool) -> bool {
         let completed = Arc::clone(&self.completed);
         if !waits(&completed.queries.lock()) {

@@ -17,12 +17,12 @@ pub(crate) struct Recorded {
     pub(crate) plugin: Option<RecordedPlugin>,
     /// Steps in the order in which they began.
     pub(crate) steps: Vec<Step>,
-    /// All answers to each sample, by its id; samples of a warm-up have none and are left out: a plugin need
-    /// not write outputs that are thrown away.
+    /// All answers to each sample, by its id; samples of a warm-up have none and are left out: a plugin need not write
+    /// outputs that are discarded.
     answers: BTreeMap<u64, Vec<Answer>>,
     /// Ids and indices of the samples, in the order of the requests.
     pub(crate) asked: Vec<(u64, u64)>,
-    /// The run says that it has come to its end.
+    /// The run says that it has ended.
     says_end: bool,
 }
 
@@ -49,14 +49,15 @@ impl Step {
         !is_again && !loose.iter().any(|call| self.is(*call))
     }
 
-    /// Name of the call. A plugin without a function to warm up is warmed up by `execute`, with ids that are 0.
+    /// Returns the name of the call. A plugin without a function to warm up is warmed up by `execute`, with ids that
+    /// are 0.
     pub(crate) fn name(&self) -> &str {
         let samples = &self.begun.samples;
         let warms_up = self.is(Call::Execute) && samples.iter().all(|(id, _)| *id == 0);
         if warms_up { Call::WarmUp.name() } else { &self.begun.call.0 }
     }
 
-    /// Its status, if it has returned.
+    /// Returns the status, if it has returned.
     pub(crate) fn status(&self) -> Option<i32> {
         self.returned.as_ref().map(|returned| returned.status)
     }
@@ -120,22 +121,22 @@ impl Recorded {
         }
     }
 
-    /// All answers to a sample.
+    /// Returns all answers to a sample.
     pub(crate) fn answers_to(&self, id: u64) -> &[Answer] {
         self.answers.get(&id).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Ids of everything that was answered, be it a sample that was asked for or not.
+    /// Returns the ids of everything that was answered, be it a requested sample or not.
     pub(crate) fn answered(&self) -> impl Iterator<Item = u64> {
         self.answers.keys().copied()
     }
 
-    /// Returns whether the run came to its end, with or without all answers. After a crash it did not.
+    /// Returns whether the run ended, with or without all answers. After a crash it did not.
     pub(crate) fn has_ended(&self) -> bool {
         self.says_end || self.is_whole()
     }
 
-    /// The calls that a replay makes in the same places.
+    /// Returns the calls that a replay makes in the same places.
     pub(crate) fn repeated(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| step.is_repeated())
     }
@@ -150,7 +151,7 @@ impl Recorded {
         self.argument("instance_count") == Some("0")
     }
 
-    /// A demand of the request for the model.
+    /// Returns a demand of the request for the model.
     pub(crate) fn argument(&self, name: &str) -> Option<&str> {
         self.arguments(Call::LoadModel)?.get(name).map(String::as_str)
     }

@@ -39,14 +39,14 @@ impl ReplayedInstance {
         Self { executor, sink, thread: None }
     }
 
-    /// Warms up on this thread. What goes wrong is in the recording of the replay.
+    /// Warms up on this thread. The recording of the replay holds failures.
     pub(super) fn warm_up(&self, samples: &[SampleIndex]) {
         if let Executor::Instance(instance) = &mut *self.executor.lock() {
             _ = instance.warm_up(samples);
         }
     }
 
-    /// Executes a batch in virtual time, on this thread. What goes wrong is in the recording of the replay.
+    /// Executes a batch in virtual time, on this thread. The recording of the replay holds failures.
     pub(super) fn execute_virtual(&self, batch: &[QuerySample], busy_instances: u32) {
         if let Executor::Instance(instance) = &mut *self.executor.lock() {
             _ = instance.execute_virtual(batch, busy_instances);
@@ -54,8 +54,8 @@ impl ReplayedInstance {
         }
     }
 
-    /// Executes a batch on the thread of the instance, and returns whether it came back within `limit`. What goes wrong
-    /// is in the recording of the replay.
+    /// Executes a batch on the thread of the instance, and returns whether it came back within `limit`. The recording
+    /// of the replay holds failures.
     ///
     /// # Errors
     /// If there is no thread, or no memory for a batch in flight.

@@ -9,7 +9,7 @@ use super::{
 };
 use proctor_words::text::{counted, duration, table};
 
-/// The comparison, in lines.
+/// Returns the comparison, in lines.
 pub(super) fn in_words(
     replay: &Replay,
     recorded: &Recorded,

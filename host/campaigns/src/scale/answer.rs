@@ -28,7 +28,7 @@ pub(super) fn head(goal: &Goal, options: &ScaleOptions, arrivals: &ArrivalProces
     )
 }
 
-/// Remark about an input that is not saturated at the greatest knobs.
+/// Returns the remark about an input that is not saturated at the greatest knobs.
 pub(super) fn clipped(clients: usize, wanted: usize) -> String {
     format!(
         "no more than {clients} samples are outstanding, and the greatest knobs want {wanted}: batches may not be \
@@ -36,13 +36,13 @@ pub(super) fn clipped(clients: usize, wanted: usize) -> String {
     )
 }
 
-/// A number without trailing zeros in its fraction.
+/// Returns a number without trailing zeros in its fraction.
 fn four_or_fewer(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A decision, as it is made.
+/// Returns the line of a decision.
 fn line(decision: &Decision, begun_ns: u64) -> String {
     let seen = decision.seen.map_or(String::new(), |seen| {
         format!("{}: tail {}, {}/s; ", seen.knobs, duration(seen.tail_ns), four_digits(seen.throughput_qps))
@@ -59,14 +59,14 @@ fn line(decision: &Decision, begun_ns: u64) -> String {
     )
 }
 
-/// Shows decisions as they are made, and how it goes in between.
+/// Shows decisions at once, and the progress in between.
 pub(super) struct Shown {
     begun_ns: u64,
     decisions: usize,
     next_status_ns: u64,
 }
 
-/// Between two messages on how it goes, in ns of the run's clock.
+/// Interval between two messages on progress, in ns of the run's clock.
 const STATUS_NS: u64 = 5_000_000_000;
 
 impl Shown {
@@ -105,7 +105,7 @@ impl Shown {
     }
 }
 
-/// The end of one policy. A setting is not to be used if none counts.
+/// Returns the end of one policy. A setting is not to be used if none counts.
 pub(super) fn summary(result: &PolicyResult, counts_at_all: bool) -> String {
     let PolicyResult { course, counts, unanswered, issue_delay_p99_ns, hung, given_up, first_error, .. } =
         result;
@@ -262,12 +262,12 @@ fn usual_setting(rounds: &[&PolicyResult]) -> Option<String> {
     usual.map(|knobs| format!("{knobs}{of_rounds}"))
 }
 
-/// Throughput since it settled; 0 if it has not.
+/// Returns the throughput since it settled; 0 if it has not.
 fn throughput(result: &PolicyResult) -> f64 {
     result.course.throughput_qps.unwrap_or(0.0)
 }
 
-/// The median; of an even number of values the mean of the two in the middle, and of none not a number.
+/// Returns the median; of an even number of values the mean of the two in the middle, and of none not a number.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {

@@ -7,30 +7,30 @@ use serde::Serialize;
 /// A target that is a multiple of a measured latency, as in the DNNScaler paper (section 4).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Base {
-    /// The multiple, as the setting has it.
+    /// The multiple, as in the setting.
     slo_x: f64,
     /// Mean latency of one sample at a time on one instance, in ns.
     mean_ns: f64,
     /// Number of batches that the mean is taken over.
     batches: u64,
-    /// The target that comes of it, in ms, as the setting `slo_ms` has it.
+    /// The resulting target, in ms, as the setting `slo_ms` has it.
     slo_ms: f64,
 }
 
 impl Base {
-    /// The target of a multiple of the mean that was seen.
+    /// Returns the target of a multiple of the mean that was seen.
     pub(super) fn new(slo_x: f64, seen: &Seen) -> Self {
         let Seen { mean_ns, batches, .. } = *seen;
         let target_ns = (slo_x * mean_ns).round().max(1.0);
         Self { slo_x, mean_ns, batches, slo_ms: target_ns / 1e6 }
     }
 
-    /// The target, in ns.
+    /// Returns the target, in ns.
     pub(super) fn target_ns(&self) -> u64 {
         (self.slo_ms * 1e6).round() as u64
     }
 
-    /// The line for the user.
+    /// Returns the line for the user.
     pub(super) fn text(&self) -> String {
         let Self { slo_x, mean_ns, batches, slo_ms } = self;
         format!(

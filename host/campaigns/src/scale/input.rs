@@ -8,9 +8,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum ScaleInput {
-    /// There is always another one, so latency is service time, from the start of a batch to its end.
+    /// Another sample is always waiting, so latency is service time, from the start of a batch to its end.
     Saturated,
-    /// By the arrival process of the settings. Latency counts from the arrival.
+    /// Samples arrive by the arrival process of the settings. Latency counts from the arrival.
     Arrivals {
         /// Mean rate, in samples in a second.
         rate_qps: f64,

@@ -63,7 +63,7 @@ impl KeptCurve {
         Ok(Some(Self { path: path.clone(), network, measured, latencies_ms }))
     }
 
-    /// A line for people.
+    /// Returns a line for people.
     pub(super) fn text(&self) -> String {
         let Self { path, network, measured, latencies_ms } = self;
         let numbers = counted(latencies_ms.len() as u64, "number");
@@ -76,7 +76,7 @@ impl KeptCurve {
     }
 }
 
-/// Mean latencies in ms by number of instances, of the last window with each at this batch size.
+/// Returns the mean latencies in ms by number of instances, of the last window with each at this batch size.
 fn measured(batch_size: usize, decisions: &[Decision]) -> BTreeMap<usize, f64> {
     let seen = decisions.iter().filter_map(|decision| decision.seen);
     seen.filter(|seen| seen.knobs.batch_size == batch_size)

@@ -82,14 +82,14 @@ pub(crate) struct PolicyResult {
     pub(super) issue_delay_p99_ns: Option<u64>,
     /// Number of instances that did not come back from their last batch.
     pub(super) hung: usize,
-    /// True if it was given up because batches were no longer answered.
+    /// True if the load was abandoned because batches were no longer answered.
     pub(super) given_up: bool,
     /// The plugin's first error.
     pub(super) first_error: Option<String>,
 }
 
 impl PolicyResult {
-    /// Returns whether samples failed, and none had an answer: then there is no setting to use.
+    /// Returns whether samples failed and none was answered: then there is no setting to use.
     pub(super) fn answered_nothing(&self) -> bool {
         self.counts.completed == 0 && self.counts.failed > 0
     }

@@ -41,7 +41,7 @@ pub(super) fn in_turns(options: &ScaleOptions) -> impl Iterator<Item = (u32, &St
     })
 }
 
-/// Samples that keep all instances at work: a full batch each, and another one that waits for it.
+/// Returns the samples that keep all instances at work: a full batch each, and another one that waits for it.
 pub(super) fn saturating_samples(run: &RunSettings) -> usize {
     2 * run.batch_size * run.instances
 }
@@ -83,7 +83,7 @@ pub(super) fn measure_base(
     Ok((Base::new(slo_x, &seen), faults))
 }
 
-/// The error where samples failed, the instance did not come back, or too few batches did.
+/// Returns the error if samples failed, the instance did not come back, or too few batches did.
 fn no_base(result: &PolicyResult, options: &ScaleOptions) -> HostError {
     let PolicyResult { counts, hung, first_error, .. } = result;
     match first_error {
@@ -107,7 +107,7 @@ struct Turn<'a> {
     is_base: bool,
 }
 
-/// Samples that the load goes through again and again: the performance set, as a run has it.
+/// Returns the samples that the load repeats: the performance set, as in a run.
 fn sample_count(bed: &TestBed<'_>) -> u64 {
     match bed.settings().test.performance_sample_count_override {
         0 => bed.library.performance_sample_count(),
@@ -329,7 +329,7 @@ impl Pulse {
     }
 }
 
-/// The error where virtual time stands still with saturated input.
+/// Returns the error where virtual time stands still with saturated input.
 fn takes_no_time(plugin: &str, first_error: Option<String>) -> HostError {
     match first_error {
         Some(first) => PluginError::FailsInNoTime { plugin: plugin.to_owned(), first }.into(),

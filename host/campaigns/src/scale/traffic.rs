@@ -16,13 +16,13 @@ use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, Respo
 ///
 /// The id of a sample is its sequence number plus one; its client is the sequence number modulo the number of clients.
 pub(crate) struct Traffic {
-    /// By client: the id of its outstanding sample, or 0.
+    /// Id of each client's outstanding sample, or 0.
     clients: Vec<AtomicU64>,
     sample_count: u64,
     saturates: bool,
     system: OnceLock<Weak<dyn Intake>>,
     is_stopped: AtomicBool,
-    /// `None` in real time, which goes by of itself.
+    /// `None` in real time, which passes by itself.
     standstill: Option<Standstill>,
     /// Samples that have arrived.
     arrived: AtomicU64,
@@ -47,7 +47,7 @@ pub(crate) struct TrafficCounts {
 /// Maximum number of samples issued in one call.
 const AT_ONCE: usize = 64;
 
-/// Watch over virtual time, which stands still where batches take none: clients would go on at one instant for ever.
+/// Watch over virtual time, which stands still where batches take none: clients would continue at one instant for ever.
 struct Standstill {
     now: Arc<dyn Fn() -> u64 + Send + Sync>,
     /// The instant of the last answers, in ns.
@@ -83,8 +83,8 @@ impl Standstill {
 }
 
 impl Traffic {
-    /// A load of `clients` clients over the first `sample_count` samples of the library. In virtual time `virtual_now`
-    /// reads the clock.
+    /// Returns a load of `clients` clients over the first `sample_count` samples of the library. In virtual time
+    /// `virtual_now` reads the clock.
     pub(crate) fn new(
         clients: usize,
         sample_count: u64,
@@ -129,8 +129,8 @@ impl Traffic {
         }
     }
 
-    /// Number of arrivals that were refused, and of those among the first `count` that were not issued yet or have no
-    /// answer.
+    /// Returns the number of arrivals that were refused, and of those among the first `count` that were not issued yet
+    /// or have no answer.
     pub(crate) fn unanswered(&self, count: u64) -> u64 {
         let arrived = self.arrived.load(Relaxed);
         // The id of a sample is its sequence number, from 1.
@@ -139,7 +139,7 @@ impl Traffic {
         self.refused.load(Relaxed) + waiting_count + count.saturating_sub(arrived)
     }
 
-    /// Number of samples that have arrived.
+    /// Returns the number of samples that have arrived.
     pub(crate) fn arrived(&self) -> u64 {
         self.arrived.load(Relaxed)
     }
@@ -148,17 +148,17 @@ impl Traffic {
         self.is_stopped.store(true, Relaxed);
     }
 
-    /// Returns whether nothing more is issued.
+    /// Returns whether issuing has ended.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Relaxed)
     }
 
-    /// Returns whether clients have stopped by themselves, as batches take no virtual time.
+    /// Returns whether clients have stopped on their own, because batches take no virtual time.
     pub(crate) fn stands_still(&self) -> bool {
         self.standstill.as_ref().is_some_and(|standstill| standstill.has_come.load(Relaxed))
     }
 
-    /// Number of samples without an answer.
+    /// Returns the number of samples without an answer.
     pub(crate) fn outstanding(&self) -> usize {
         self.outstanding.load(Relaxed)
     }

@@ -1,5 +1,5 @@
-//! The settings of `host scale`, which has arrivals as in Server and none of LoadGen's tests: which of them have no
-//! effect there, and the warnings about them.
+//! The settings of `host scale`, which has arrivals as in Server and none of LoadGen's tests: its settings without
+//! effect, and the warnings about them.
 
 use proctor_bed::is_given;
 use proctor_config::{Effective, Origin, Settings, Value, keys};
@@ -81,7 +81,7 @@ fn other_scenario(settings: &Settings) -> Vec<String> {
     )]
 }
 
-/// Warnings of LoadGen about a load of this length without any limits.
+/// Returns the warnings of LoadGen about a load of this length without any limits.
 fn of_load(settings: &Settings, input: ScaleInput, duration_ms: u64) -> Vec<String> {
     let defaults = TestSettings::default();
     let mut test = TestSettings {
@@ -101,14 +101,14 @@ fn of_load(settings: &Settings, input: ScaleInput, duration_ms: u64) -> Vec<Stri
     effective.map(|effective| effective.warnings()).unwrap_or_default()
 }
 
-/// Warnings about the settings without effect that were given for scaling.
+/// Returns the warnings about the settings without effect that were given for scaling.
 fn idle_settings(settings: &Settings) -> Vec<String> {
     let meant = idle().filter(|key| is_meant(settings, key));
     meant.map(|key| format!("{key} has no effect in host scale{}", what_has(key))).collect()
 }
 
-/// Returns whether a setting without effect was meant to have one. A file or the environment may serve runs
-/// as well, and there it is no mistake. A switch that is off asks for nothing.
+/// Returns whether a setting without effect was intended to have one. A file or the environment may serve runs as well,
+/// and there it is not a mistake. A switch that is off asks for nothing.
 fn is_meant(settings: &Settings, key: &str) -> bool {
     let Some(Effective { value, origin, .. }) = settings.effective.get(key) else { return false };
     let is_flag = matches!(origin, Origin::Flag { .. });
@@ -137,7 +137,7 @@ fn what_has(key: &str) -> &'static str {
     }
 }
 
-/// The settings of arrivals that the user gave where nothing arrives.
+/// Returns the settings of arrivals that the user gave without a rate.
 fn without_rate(settings: &Settings) -> Vec<String> {
     let parameters = settings.arrival_parameters().iter().copied().chain(settings.idle_arrival_parameters());
     let idle = std::iter::once("arrivals").chain(parameters).filter(|key| is_given(settings, key));

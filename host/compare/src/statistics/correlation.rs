@@ -11,9 +11,9 @@ const INSIGNIFICANT: f64 = 2.0;
 /// with a slowly fading correlation, such as a queue's, this lost a tenth of the variance, and intervals held
 /// the truth too seldom; with 3 they hold it as often as they say.
 const WINDOW: usize = 3;
-/// A block is at most this part of the sequence: fewer blocks say nothing about their variance.
+/// Maximum share of the sequence for a block: fewer blocks do not show their variance.
 const FEWEST_BLOCKS: usize = 8;
-/// More blocks cost time but add nothing: longer ones are as right, and this many have a well-known variance.
+/// Maximum number of blocks: more cost time but add nothing, and this many have a well-known variance.
 const MOST_BLOCKS: usize = 128;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,7 +21,7 @@ pub(crate) struct Correlation {
     pub(crate) block_len: usize,
     /// Variance of the sum of the sequence, over its length.
     pub(crate) long_run_variance: f64,
-    /// The same over what blocks of this length have on average: they lack what reaches beyond a block.
+    /// The same over the average of blocks of this length: they lack the correlation beyond a block.
     pub(crate) inflation: f64,
     /// Number of degrees of freedom of the variance.
     pub(crate) freedom: f64,
@@ -91,7 +91,8 @@ impl Lags {
         self.found[lag]
     }
 
-    /// The lag behind which several in a row are insignificant, at least 1, and whether it was cut off at `longest`.
+    /// Returns the lag behind which several in a row are insignificant, at least 1, and whether it was cut off at
+    /// `longest`.
     fn reach(&mut self, longest: usize) -> (usize, bool) {
         let logarithm = (self.deviations.len() as f64).log10();
         let bound = INSIGNIFICANT * (logarithm / self.deviations.len() as f64).sqrt() * self.at(0);
@@ -107,8 +108,8 @@ impl Lags {
         ((longest - quiet).max(1), longest > in_a_row)
     }
 
-    /// The sum over all lags, and over all lags times their number, by the window that is 1 up to its middle and falls
-    /// to 0 at its end.
+    /// Returns the sum over all lags, and over all lags times their number, by the window that is 1 up to its middle
+    /// and falls to 0 at its end.
     fn flat_top(&mut self, window: usize) -> (f64, f64) {
         let (mut sum, mut derivative) = (self.at(0), 0.0);
         for lag in 1..=window {
@@ -120,7 +121,7 @@ impl Lags {
         (sum, derivative)
     }
 
-    /// The sum over all lags by the triangle that blocks of a length stand for.
+    /// Returns the sum over all lags by the triangle that corresponds to blocks of a length.
     fn triangle(&mut self, block_len: usize) -> f64 {
         let falling = |lag: usize| 1.0 - lag as f64 / block_len as f64;
         self.at(0) + (1..block_len).map(|lag| 2.0 * falling(lag) * self.at(lag)).sum::<f64>()

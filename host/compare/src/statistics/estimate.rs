@@ -1,4 +1,4 @@
-//! A figure of one side of a comparison: its value, and how it would turn out again.
+//! A figure of one side of a comparison: its value, and its variation on repetition.
 //!
 //! Everything is in logarithms, so that a difference of two sides is their ratio, and an exchange of the sides its
 //! inverse.
@@ -33,8 +33,8 @@ pub(crate) struct Estimate {
 
 impl Estimate {
     /// Estimates a figure of the runs of a side. `random` makes the random numbers of a run by its number; with equal
-    /// ones and a `block_len` of both, two sides are resampled together. `between` is the variance between runs that is
-    /// to be taken for a side of a single run.
+    /// ones and a `block_len` of both, two sides are resampled together. `between` is the variance between runs to
+    /// assume for a side of a single run.
     ///
     /// Returns `None` if a run lacks the figure.
     pub(crate) fn of(
@@ -165,7 +165,7 @@ fn resample(table: &Table, figure: Figure, block_len: usize, mut random: Mt19937
     (0..RESAMPLES).map(|_| one()).collect()
 }
 
-/// One run of a side, resampled.
+/// Returns one run of a side, resampled.
 fn of_run(table: &Table, figure: Figure, block_len: usize, random: Mt19937) -> Estimate {
     let shortened = table.correlation;
     Estimate {

@@ -128,7 +128,7 @@ struct Spread {
     freedom: f64,
 }
 
-/// Of sides that have nothing in common.
+/// Returns the spread of independent sides.
 fn spread_apart(a: &Estimate, b: &Estimate) -> Spread {
     let [of_a, of_b] = [a, b].map(|side| Between { variance: side.variance(), freedom: side.freedom });
     Spread {
@@ -138,7 +138,8 @@ fn spread_apart(a: &Estimate, b: &Estimate) -> Spread {
     }
 }
 
-/// Of sides with the same arrivals: what these do to both is in the resamples alone, and leaves their difference.
+/// Returns the spread of sides with the same arrivals: their effect on both is in the resamples alone, and cancels in
+/// the difference.
 fn spread_together(a: &Estimate, b: &Estimate) -> Spread {
     let deviations = differences(a, b);
     let alone = variance_of(&a.deviations) + variance_of(&b.deviations);

@@ -22,7 +22,7 @@ const LATENCY_MAX_NS: u64 = UNANSWERED_NS - 1;
 const GRID_POINTS: usize = 128;
 /// Half the width of a grid in standard errors of its quantile.
 const GRID_ERRORS: f64 = 8.0;
-/// Minimum number of independent samples beyond a percentile: fewer do not show how it would turn out again.
+/// Minimum number of independent samples beyond a percentile: fewer do not show its variation.
 const FEWEST_BEYOND: f64 = 10.0;
 
 /// One run, reduced for resampling.
@@ -57,7 +57,7 @@ pub(crate) enum Kind {
         /// True if no latency lies between a point and the one before.
         is_next: Vec<bool>,
         /// Latencies up to each point, and last their number, in the atoms before each and in all: the atoms of a point
-        /// are neighbours, as a resample looks at one point after the other.
+        /// are neighbours, since a resample reads one point after another.
         counts: Vec<u32>,
     },
     /// Sum over number, or number over sum.
@@ -76,8 +76,8 @@ impl Table {
         }
     }
 
-    /// The value of a resample, of blocks from a first atom to the one behind the last. A block has no end before its
-    /// start.
+    /// Returns the value of a resample, of blocks from a first atom to the one behind the last. A block has no end
+    /// before its start.
     pub(crate) fn value_of(&self, blocks: &[(usize, usize)]) -> f64 {
         match &self.kind {
             Kind::Ratio { sums } => {
@@ -206,7 +206,7 @@ impl Measured {
         Self { schedule: (records.len(), schedule), digest: mix(digest ^ schedule), count, figures }
     }
 
-    /// The table of a figure, if it was wanted and the answers make one.
+    /// Returns the table of a figure, if it was wanted and the answers make one.
     pub(crate) fn table(&self, figure: Figure) -> Option<&Table> {
         self.figures.iter().find(|(other, _)| *other == figure).map(|(_, table)| table)
     }
@@ -263,7 +263,7 @@ impl Grid {
     }
 }
 
-/// The tables of those quantiles that fall among the `answered` first of the latencies.
+/// Returns the tables of those quantiles that fall among the `answered` first of the latencies.
 fn quantile_tables(
     sorted: &Sorted,
     answered: usize,
@@ -331,7 +331,7 @@ fn quantile_tables(
     found
 }
 
-/// The table of sum over number.
+/// Returns the table of sum over number.
 fn ratio_table(sums: &[(f64, f64)]) -> Option<Table> {
     let (sum, number) = sums.iter().fold((0.0, 0.0), |all, atom| (all.0 + atom.0, all.1 + atom.1));
     if number == 0.0 || sum == 0.0 {
@@ -349,7 +349,7 @@ fn ratio_table(sums: &[(f64, f64)]) -> Option<Table> {
     Some(Table { kind: Kind::Ratio { sums: before }, correlation, value, carries })
 }
 
-/// The table of answered samples over time: the stretches from each completion to the next add up to the run.
+/// Returns the table of answered samples over time: the stretches from each completion to the next add up to the run.
 fn throughput_table(records: &[SampleRecord]) -> Option<Table> {
     let good = records.iter().filter(|record| !record.is_failed());
     let mut completed: Vec<_> = good.filter_map(|record| record.completed_ns()).collect();

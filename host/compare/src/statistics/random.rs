@@ -2,7 +2,7 @@
 
 use proctor_mt19937::Mt19937;
 
-/// The sequence of a seed and a purpose: the same on every machine and in every order of runs.
+/// Returns the sequence of a seed and a purpose: the same on every machine and in every order of runs.
 pub(crate) fn sequence(seed: u64, purpose: &[u64]) -> Mt19937 {
     Mt19937::new(purpose.iter().fold(mix(seed), |state, word| mix(state ^ *word)))
 }
@@ -15,7 +15,7 @@ pub(crate) fn mix(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// A number from 0 to `bound - 1`.
+/// Returns a number from 0 to `bound - 1`.
 ///
 /// # Panics
 /// If the bound is 0 or above 2^32.

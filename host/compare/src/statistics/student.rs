@@ -7,8 +7,8 @@ const NORMAL_FREEDOM: f64 = 1e8;
 /// Steps of an integration, an even number.
 const STEPS: u32 = 200;
 
-/// Quantile of Student's distribution for a fraction in `[0.5, 1)` and `freedom` degrees of freedom, at least 1, which
-/// need not be whole.
+/// Returns the quantile of Student's distribution for a fraction in `[0.5, 1)` and `freedom` degrees of freedom, at
+/// least 1, which need not be whole.
 ///
 /// With t = sqrt(freedom) tan(angle) the density is proportional to cos(angle)^(freedom - 1), which is bounded and ends
 /// at a right angle: its integral by Simpson's rule, and the angle by halving.
@@ -25,12 +25,12 @@ pub(crate) fn student_quantile(fraction: f64, freedom: f64) -> f64 {
     freedom.sqrt() * low.tan()
 }
 
-/// Quantile of the normal distribution for a fraction in `[0.5, 1)`.
+/// Returns the quantile of the normal distribution for a fraction in `[0.5, 1)`.
 pub(crate) fn normal_quantile(fraction: f64) -> f64 {
     student_quantile(fraction, NORMAL_FREEDOM)
 }
 
-/// Integral of cos^(freedom - 1) from 0 to an angle.
+/// Computes the integral of cos^(freedom - 1) from 0 to an angle.
 fn integral(freedom: f64, angle: f64) -> f64 {
     let step = angle / f64::from(STEPS);
     let weighted = |number: u32| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// A definition as the file has it. The fields are explained at [`Benchmark`](super::Benchmark).
+/// A definition in the form of the file. The fields are explained at [`Benchmark`](super::Benchmark).
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Definition {

@@ -9,12 +9,12 @@ use super::Benchmark;
 /// A family of benchmarks, registered with `inventory::submit!`.
 #[derive(Debug, Clone, Copy)]
 pub struct BenchmarkFamily {
-    /// The form of its names, such as `layer-<width>-<depth>`; no other family has it.
+    /// Pattern of its names, such as `layer-<width>-<depth>`; no other family has it.
     pub pattern: &'static str,
     /// One sentence for lists.
     pub help: &'static str,
-    /// Returns the definition of the benchmark of this name, as it would stand in a file. `None` if the name
-    /// is not meant to be of the family; if it is but has mistakes, a sentence about them.
+    /// Returns the definition of the benchmark of this name, in the form of a file. `None` if the name does not belong
+    /// to the family; a sentence about its mistakes if it does but has some.
     pub definition: fn(&str) -> Option<Result<String, String>>,
     /// Lists the members that a reader may look for, each with a sentence.
     pub members: fn() -> Vec<(String, &'static str)>,
@@ -30,13 +30,13 @@ impl Named for BenchmarkFamily {
     }
 }
 
-/// All families that the program has linked, in the order of their patterns.
+/// Returns all families that the program has linked, in the order of their patterns.
 #[must_use]
 pub fn benchmark_families() -> Vec<&'static BenchmarkFamily> {
     registry::sorted(inventory::iter::<BenchmarkFamily>())
 }
 
-/// The benchmark of this name with its family; `None` if no family takes the name for one of its own.
+/// Returns the benchmark of this name with its family; `None` if no family takes the name for one of its own.
 pub(super) fn member(name: &str) -> Option<(&'static BenchmarkFamily, Result<Benchmark, String>)> {
     let mut families = benchmark_families().into_iter();
     let (family, text) = families.find_map(|family| Some((family, (family.definition)(name)?)))?;

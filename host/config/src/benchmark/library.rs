@@ -17,13 +17,13 @@ use crate::{built_in::BuiltIn, error::ConfigError, file::text::read_text, origin
 static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/benchmarks");
 static BENCHMARKS: LazyLock<BuiltIn<Benchmark>> = LazyLock::new(|| BuiltIn::new(&FOLDER, Benchmark::parse));
 
-/// The built-in benchmarks, in the order of their ids.
+/// Returns the built-in benchmarks, in the order of their ids.
 pub fn benchmarks() -> impl Iterator<Item = &'static Benchmark> {
     BENCHMARKS.all()
 }
 
-/// The benchmark of this name, or of the definition at this path. A name with a `/` or with `.toml` at its end is a
-/// path.
+/// Returns the benchmark of this name, or of the definition at this path. A name with a `/` or with `.toml` at its end
+/// is a path.
 pub(crate) fn find(name: &str, origin: &Origin) -> Result<Benchmark, Vec<ConfigError>> {
     if let Some(benchmark) = BENCHMARKS.get(name) {
         return Ok(benchmark.clone());

@@ -1,4 +1,4 @@
-//! From the form of a definition to one that makes sense.
+//! Turns the form of a definition into one that makes sense.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -73,7 +73,7 @@ impl Checker<'_> {
         id
     }
 
-    /// The steps that are done untimed, which one of a suite has to name: rounds allow some of them only.
+    /// Returns the untimed steps, which a benchmark of a suite must name: rounds allow some of them only.
     fn own_steps(&mut self, is_of_suite: bool, names: Option<Vec<String>>) -> Vec<UntimedStep> {
         if is_of_suite && names.is_none() {
             let problem = "missing key: one with suite says what its preprocessing does, [] if nothing";
@@ -150,7 +150,7 @@ impl Checker<'_> {
         ModelFile::Published { path, sha256 }
     }
 
-    /// A path that does not leave its folder, which `folder` says in words.
+    /// Returns a path that does not leave its folder, which `folder` says in words.
     fn path_below(&mut self, key: &str, text: &str, folder: &str) -> PathBuf {
         let path = PathBuf::from(text);
         if text.is_empty() || !path.components().all(|part| matches!(part, Component::Normal(_))) {
@@ -159,7 +159,7 @@ impl Checker<'_> {
         path
     }
 
-    /// Returns whether the last output varies. No other one can: it would not be found in a response.
+    /// Returns whether the last output varies. No other one can: it could not be located in a response.
     fn varying(&mut self, outputs: &[definition::Tensor]) -> bool {
         let before_last = outputs.len().saturating_sub(1);
         for position in (0..before_last).filter(|it| outputs[*it].varies) {
@@ -281,7 +281,7 @@ impl Checker<'_> {
         scenarios
     }
 
-    /// A setting of the load generator, or of how batches are formed; the rest is not the benchmark's business.
+    /// Returns a setting of the load generator, or of how batches are formed; the rest is not the benchmark's business.
     fn setting(&mut self, id: &str, path: &str, name: &str, value: &toml::Value) -> Option<Value> {
         let known = || keys::test_fields().map(|field| field.name).chain(SCHEDULER_SETTINGS);
         let Some(key) = known().find(|known| *known == name).and_then(keys::find) else {

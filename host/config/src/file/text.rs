@@ -1,4 +1,4 @@
-//! Reading the files that a user names.
+//! Reads the files that a user names.
 
 use std::{fs, path::Path};
 
@@ -6,8 +6,7 @@ use proctor_vocabulary::{NotIntact, intact_bytes, intact_text};
 
 use crate::error::ConfigError;
 
-/// Reads a file. If a download, a checkout or an editor has left something else in its place, the error says what, and
-/// not which line of that is wrong.
+/// Reads a file. If a download, a checkout or an editor has replaced it, the error says so instead of naming a line.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Box<ConfigError>> {
     intact_bytes(fs::read(path)).map_err(|fault| about(path, fault))
 }

@@ -15,8 +15,8 @@ pub(crate) struct Bounds {
     pub(crate) tail: f64,
 }
 
-/// The bounds that all benchmarks of the task agree on under these rules. `other_tail` is the tail of one that is like
-/// none of the round.
+/// Returns the bounds that all benchmarks of the task agree on under these rules. `other_tail` is the tail of a
+/// benchmark that resembles none of the round.
 pub(crate) fn agreed_bounds(rules: Rules, task: &str, other_tail: f64) -> Bounds {
     let of_task = suite_benchmarks().filter(|benchmark| benchmark.task == task);
     let rows = of_task.filter_map(|benchmark: &SuiteBenchmark| benchmark.row(rules));

@@ -11,7 +11,7 @@ use super::{RoundRow, SuiteScenarios};
 pub enum RoundScenario {
     /// One that the load generator has, too.
     LoadGen(Scenario),
-    /// Server with bounds of its own, a scenario of some language models since v5.1.
+    /// Server with its own bounds, a scenario of some language models since v5.1.
     ///
     /// Source: the result checkers of v5.1 to v6.1. In LoadGen's `mlperf.conf` it is a model key that ends in
     /// `-interactive`.
@@ -28,7 +28,7 @@ impl RoundScenario {
         Self::Interactive,
     ];
 
-    /// The scenario that the load generator runs.
+    /// Returns the scenario that the load generator runs.
     #[must_use]
     pub fn loadgen(self) -> Scenario {
         match self {
@@ -46,7 +46,7 @@ impl RoundScenario {
         }
     }
 
-    /// The names of all of them.
+    /// Returns all names.
     pub(crate) fn names() -> [&'static str; 5] {
         Self::ALL.map(Self::name)
     }
@@ -87,7 +87,7 @@ impl Suite {
     /// The names of all suites.
     pub const NAMES: &'static [&'static str] = &["datacenter", "edge"];
 
-    /// Its name in files of rounds and benchmarks.
+    /// Returns the name in files of rounds and benchmarks.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -120,7 +120,7 @@ impl SuiteScenarios {
 }
 
 impl RoundRow {
-    /// Scenarios that the round has for it, in whichever suite.
+    /// Scenarios that the round has for it, in any suite.
     #[must_use]
     pub fn all_scenarios(&self) -> Vec<RoundScenario> {
         let of_suites = self.suites.values().flat_map(SuiteScenarios::all);

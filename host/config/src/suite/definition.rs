@@ -60,7 +60,7 @@ pub(super) struct Row {
     pub(super) checker: Vec<Difference>,
 }
 
-/// A bound under the keys that the row has for Server.
+/// Bound, with the keys of the row for Server.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Bound {

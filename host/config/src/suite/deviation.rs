@@ -78,9 +78,9 @@ pub enum Deviation {
     },
     /// A bound is looser than the round's.
     Bound {
-        /// The setting.
+        /// Name of the setting.
         setting: &'static str,
-        /// Its value.
+        /// Value of the setting.
         value: Value,
         /// Value of the round.
         wanted: Value,
@@ -88,9 +88,9 @@ pub enum Deviation {
     /// A setting differs from the round's for every run, such as a percentile that is reported, samples per
     /// query, or a setting of tokens.
     Fixed {
-        /// The setting.
+        /// Name of the setting.
         setting: &'static str,
-        /// Its value.
+        /// Value of the setting.
         value: Value,
         /// Value of the round.
         wanted: Value,
@@ -104,26 +104,26 @@ pub enum Deviation {
     },
     /// A seed is not the round's.
     Seed {
-        /// The setting.
+        /// Name of the setting.
         setting: &'static str,
-        /// Its value.
+        /// Value of the setting.
         value: u64,
         /// Value of the round.
         wanted: u64,
     },
     /// Samples are issued as in an audit: each once, or one of them alone.
     Issue {
-        /// The setting.
+        /// Name of the setting.
         setting: &'static str,
     },
-    /// Samples are issued in permutations of the set, or are not, and the round has it otherwise.
+    /// The round disagrees on whether samples are issued in permutations of the set.
     Permutations {
         /// True if they are.
         on: bool,
     },
     /// The settings of an audit file are in effect.
     Audit {
-        /// The file.
+        /// Name of the file.
         file: PathBuf,
     },
     /// Samples lie in the memory of a device before the clock starts.
@@ -133,7 +133,7 @@ pub enum Deviation {
         /// Share of samples that may fail, above 0.
         allowed_share: f64,
     },
-    /// Samples are made of other rows than the rules have it.
+    /// Samples consist of other rows than in the rules.
     Rows {
         /// Way in which they are made.
         row_aggregation: String,
@@ -213,7 +213,7 @@ impl fmt::Display for Deviation {
     }
 }
 
-/// The deviations of a run with these settings, in this precision.
+/// Returns the deviations of a run with these settings, in this precision.
 pub(crate) fn deviations(
     benchmark: &Benchmark,
     run: &RunSettings,
@@ -317,7 +317,7 @@ fn over_checked_bound(row: &RoundRow, test: &TestSettings) -> Option<Deviation> 
     })
 }
 
-/// The settings that a round has for every run of a scenario, whichever benchmark it is.
+/// Returns the settings that a round fixes for every run of a scenario, in every benchmark.
 ///
 /// Source: the lines of LoadGen's `mlperf.conf` for any model, and values that only that file may set; the
 /// tables of scenarios of v0.5 and v0.7, where the samples of a MultiStream query are the result. Rounds
@@ -339,7 +339,7 @@ fn fixed_settings(rules: Rules, scenario: Scenario) -> Vec<&'static str> {
 const TOKEN_SETTINGS: [&str; 3] =
     ["use_token_latencies", "infer_token_latencies", "token_latency_scaling_factor"];
 
-/// The deviations of settings that are not bounds of the row.
+/// Returns the deviations of settings that are not bounds of the row.
 fn of_every_run(benchmark: &Benchmark, run: &RunSettings, test: &TestSettings) -> Vec<Deviation> {
     let rules = test.rules;
     let row = benchmark.row(rules).map(|(_, row)| row);

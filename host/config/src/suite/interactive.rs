@@ -14,7 +14,7 @@ pub(crate) const MODEL_SUFFIX: &str = "-interactive";
 /// one; if it is the user's own and has the scenario, the rounds that have it for any, as it brings its own bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RoundsWithInteractive {
-    /// Id of the benchmark that they have it for; `None` of one that brings its bounds along.
+    /// Id of their benchmark; `None` of one with its own bounds.
     of: Option<String>,
     /// Names of the rounds, the oldest first.
     rounds: Vec<&'static str>,
@@ -77,7 +77,7 @@ fn has_interactive(row: Option<&RoundRow>) -> bool {
     row.is_some_and(|row| row.all_scenarios().contains(&RoundScenario::Interactive))
 }
 
-/// The benchmark that a round has in place of the scenario: LoadGen knows both by the same name.
+/// Returns the benchmark that a round has in place of the scenario: LoadGen knows both by the same name.
 fn in_its_place(suite: &SuiteBenchmark, rules: Rules) -> Option<&'static SuiteBenchmark> {
     let model = format!("{}{MODEL_SUFFIX}", suite.loadgen_model);
     suite_benchmarks().find(|other| other.loadgen_model == model && other.row(rules).is_some())

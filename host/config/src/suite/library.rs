@@ -17,17 +17,17 @@ static ROUNDS: LazyLock<BuiltIn<RoundRules>> = LazyLock::new(|| {
     BuiltIn::new(folder, RoundRules::parse)
 });
 
-/// The benchmarks of the suites, in the order of their ids.
+/// Returns the benchmarks of the suites, in the order of their ids.
 pub fn suite_benchmarks() -> impl Iterator<Item = &'static SuiteBenchmark> {
     BENCHMARKS.all()
 }
 
-/// Their ids, in the same order.
+/// Returns their ids, in the same order.
 pub(crate) fn suite_ids() -> impl Iterator<Item = &'static str> {
     BENCHMARKS.ids()
 }
 
-/// The rules of a round that do not concern the load generator.
+/// Returns the rules of a round that do not concern the load generator.
 ///
 /// # Panics
 /// If there is no file for it: each round of [`Rules::all`] has one.
@@ -44,7 +44,7 @@ impl SuiteBenchmark {
     /// Reads and checks the file of a benchmark. `file` is named in errors and origins.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Returns everything that is wrong with it.
     pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigErrors> {
         let suites = |name: &str| ROUNDS.get(name).map(|round| round.suites.clone()).unwrap_or_default();
         validate::benchmark(text, file, suites).map_err(ConfigErrors)
@@ -55,7 +55,7 @@ impl RoundRules {
     /// Reads and checks the file of a round. `file` is named in errors.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Returns everything that is wrong with it.
     pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigErrors> {
         validate::round(text, file).map_err(ConfigErrors)
     }

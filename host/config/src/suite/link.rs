@@ -23,14 +23,14 @@ use crate::{
 };
 
 impl Benchmark {
-    /// Its benchmark of the suites, if it names one.
+    /// Returns the benchmark of the suites, if it names one.
     #[must_use]
     pub fn suite_benchmark(&self) -> Option<&'static SuiteBenchmark> {
         self.suite.as_deref().and_then(find)
     }
 
-    /// Its benchmark of the suites with its row under these rules; `None` if it names none, or the round does not have
-    /// that one.
+    /// Returns the benchmark of the suites with its row under these rules; `None` if it names none, or the round does
+    /// not have that one.
     #[must_use]
     pub fn row(&self, rules: Rules) -> Option<(&'static SuiteBenchmark, &'static RoundRow)> {
         let suite = self.suite_benchmark()?;
@@ -58,7 +58,7 @@ impl Benchmark {
         known.map_or(Cow::Borrowed(model.as_str()), Cow::Owned)
     }
 
-    /// The figure of the row that the metric measures, if the row wants no more of it than a least value.
+    /// Returns the figure of the row that the metric measures, if the row wants no more of it than a least value.
     pub(crate) fn judged_figure<'a>(&self, row: &'a RoundRow) -> Option<&'a Figure> {
         let measured = row.quality.iter().find(|figure| figure.name == self.quality.metric);
         measured.filter(|figure| figure.at_most().is_none())
@@ -69,14 +69,14 @@ fn origin(suite: &SuiteBenchmark, rules: Rules) -> Origin {
     Origin::Suite { name: suite.id.clone(), round: rules.name.to_owned(), file: suite.file.clone() }
 }
 
-/// The seeds of a round as a layer of settings.
+/// Returns the seeds of a round as a layer of settings.
 pub(crate) fn seeds(rules: Rules) -> Layer {
     let seeds = round_rules(rules).seeds.settings().map(|(key, seed)| (key, Value::Integer(seed)));
     Layer::new(Origin::Round { name: rules.name.to_owned() }, seeds)
 }
 
-/// The settings of the row for a scenario, as a layer; nothing without a row. `is_official` adds what only runs of
-/// official length have.
+/// Returns the settings of the row for a scenario, as a layer; nothing without a row. `is_official` adds the settings
+/// of official runs only.
 pub(crate) fn layer(
     benchmark: &Benchmark,
     rules: Rules,
@@ -88,7 +88,7 @@ pub(crate) fn layer(
 }
 
 impl RoundRow {
-    /// Returns the bound of a scenario in which queries arrive by themselves.
+    /// Returns the bound of a scenario whose queries arrive independently of completions.
     pub(crate) fn bound(&self, scenario: RoundScenario) -> Option<ServerBound> {
         match scenario {
             RoundScenario::LoadGen(Scenario::Server) => self.server,
@@ -97,7 +97,7 @@ impl RoundRow {
         }
     }
 
-    /// The settings of the load generator that it asks for in a scenario.
+    /// Returns the settings of the load generator that it asks for in a scenario.
     pub(crate) fn settings(&self, scenario: RoundScenario, is_official: bool) -> Vec<(&'static str, Value)> {
         let ns = |ms: u64| Value::Integer(ms * 1_000_000);
         let tail = |key, tail: Option<f64>| tail.map(|tail| (key, Value::Number(tail)));

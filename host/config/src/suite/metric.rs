@@ -57,7 +57,7 @@ impl MetricKind {
         }
     }
 
-    /// The unit of its value.
+    /// Returns the unit of its value.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {

@@ -25,12 +25,12 @@ pub enum Unit {
 /// The values of a figure that pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FigureBound {
-    /// At least the share of the reference that the result aims at.
+    /// At least the share of the reference that is the target of the result.
     Target {
         /// Value of the reference implementation.
         reference: f64,
     },
-    /// Between fixed shares of the reference.
+    /// A range between fixed shares of the reference.
     Shares {
         /// Value of the reference implementation.
         reference: f64,
@@ -39,7 +39,7 @@ pub enum FigureBound {
         /// Maximum share.
         at_most: Option<f64>,
     },
-    /// Between fixed values.
+    /// A range between fixed values.
     Values {
         /// Minimum value.
         at_least: Option<f64>,
@@ -49,7 +49,7 @@ pub enum FigureBound {
 }
 
 impl Unit {
-    /// The value of this host's metric for a stated one.
+    /// Returns the value of this host's metric for a stated one.
     #[must_use]
     pub fn of_metric(self, stated: f64) -> f64 {
         match self {
@@ -58,7 +58,7 @@ impl Unit {
         }
     }
 
-    /// The value with the unit, for people.
+    /// Returns the value with the unit, for people.
     #[must_use]
     pub fn shown(self, value: f64) -> String {
         match self {
@@ -79,7 +79,7 @@ impl Figure {
         }
     }
 
-    /// The greatest value that passes, in the unit of the rules.
+    /// Returns the greatest value that passes, in the unit of the rules.
     #[must_use]
     pub fn at_most(&self) -> Option<f64> {
         match self.bound {
@@ -116,7 +116,7 @@ impl Figure {
     }
 }
 
-/// A fraction in percent, without the dust that a product with 100 leaves at the end.
+/// Returns a fraction in percent, without the dust that a product with 100 leaves at the end.
 #[must_use]
 pub fn percent(fraction: f64) -> f64 {
     (fraction * 1e8).round() / 1e6

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{Difference, metric::MetricKind};
 
-/// The rules of a round as its file has them.
+/// The rules of a round as in its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundRules {
     /// Name of the round, as in the setting `rules`.
     pub name: String,
-    /// The document.
+    /// Document of the rules.
     pub source: String,
-    /// Its suites; none in the first round.
+    /// Suites; none in the first round.
     pub suites: Vec<String>,
     /// Divisions of results.
     pub divisions: Vec<String>,
@@ -43,16 +43,16 @@ pub struct RoundRules {
 /// Seeds that a round announced for all its results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seeds {
-    /// Of the performance sets that are drawn from the library.
+    /// Seed of the performance sets drawn from the library.
     pub qsl: u64,
-    /// Of the samples of queries.
+    /// Seed of the samples of queries.
     pub sample_index: u64,
     /// Seed of the arrivals.
     pub schedule: u64,
 }
 
 impl Seeds {
-    /// Each seed with the setting that holds it.
+    /// Returns each seed with the setting that holds it.
     #[must_use]
     pub fn settings(&self) -> [(&'static str, u64); 3] {
         let Self { qsl, sample_index, schedule } = *self;
@@ -64,7 +64,7 @@ impl Seeds {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Format {
-    /// Its name in the rules.
+    /// Name in the rules.
     pub name: String,
     /// Names that plugins have for it.
     pub precisions: Vec<String>,
@@ -81,7 +81,7 @@ pub struct Length {
     pub single_stream_tail: f64,
     /// Percentile for which Offline must have the samples, as a fraction.
     pub offline_tail: f64,
-    /// Tail of a benchmark that is like none of the round.
+    /// Tail of a benchmark that resembles none of the round.
     pub other_tail: f64,
 }
 
@@ -102,7 +102,7 @@ pub struct Inferred {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UntimedStep {
-    /// To the size of the model.
+    /// Change to the size of the model.
     Resize,
     /// Order of axes or channels.
     Transpose,
@@ -112,11 +112,11 @@ pub enum UntimedStep {
     Crop,
     /// Subtraction of a mean, scaling, clipping to a range.
     Normalize,
-    /// To another numerical format.
+    /// Conversion to another numerical format.
     Convert,
-    /// From text to the ids of tokens.
+    /// Conversion of text to the ids of tokens.
     Tokenize,
-    /// From a waveform to features.
+    /// Conversion of a waveform to features.
     ExtractFeatures,
     /// Into overlapping parts.
     Window,
@@ -135,7 +135,7 @@ proctor_vocabulary::named_values!(UntimedStep {
 });
 
 impl RoundRules {
-    /// Performance runs of a scenario that make one result.
+    /// Returns the number of performance runs of a scenario that make one result.
     #[must_use]
     pub fn run_count(&self, scenario: Scenario) -> u64 {
         self.runs.get(&scenario).copied().unwrap_or(1)

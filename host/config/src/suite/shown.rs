@@ -26,7 +26,8 @@ pub struct RowCells {
 }
 
 impl RowCells {
-    /// The cells in a suite of the round, or in the round as a whole; `None` if the suite does not have the benchmark.
+    /// Returns the cells in a suite of the round, or in the round as a whole; `None` if the suite does not have the
+    /// benchmark.
     #[must_use]
     pub fn new(row: &RoundRow, suite: Option<&str>) -> Option<Self> {
         let (required, optional, ratios) = match suite {
@@ -118,13 +119,13 @@ impl SuiteBenchmark {
         parameters.into_iter().chain(operations).collect::<Vec<_>>().join(", ")
     }
 
-    /// Ids of the built-in definitions that link to it.
+    /// Returns the ids of the built-in definitions that link to it.
     pub fn definitions(&self) -> impl Iterator<Item = &'static str> {
         let links = benchmarks().filter(|definition| definition.suite.as_ref() == Some(&self.id));
         links.map(|definition| definition.id.as_str())
     }
 
-    /// By which definitions it can be run here, or why it cannot.
+    /// Returns the definitions by which it can be run here, or why it cannot.
     #[must_use]
     pub fn availability(&self) -> String {
         let definitions: Vec<_> = self.definitions().collect();

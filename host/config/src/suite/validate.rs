@@ -1,4 +1,4 @@
-//! From the forms of the files to data that make sense.
+//! Turns the forms of the files into data that make sense.
 
 mod scenarios;
 
@@ -293,7 +293,7 @@ impl Checker<'_> {
         figures
     }
 
-    /// The bound of a figure with these values: reference, least and greatest share, least and greatest value.
+    /// Returns the bound of a figure with these values: reference, least and greatest share, least and greatest value.
     fn bound(&mut self, key: &str, values: [Option<f64>; 5], ratios: &[f64]) -> Option<FigureBound> {
         let empty = |at_least: Option<f64>, at_most: Option<f64>| {
             at_least.zip(at_most).is_some_and(|(least, most)| least > most)

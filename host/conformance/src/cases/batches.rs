@@ -120,7 +120,7 @@ fn one_sample(subject: &Subject) -> Verdict {
     bed.end()
 }
 
-/// The answers of a new instance to all samples, in batches of these sizes, in a phase of its own.
+/// Returns the answers of a new instance to all samples, in batches of these sizes, in its own phase.
 fn answered(bed: &Bed, samples: &Arc<Samples>, sizes: &[usize]) -> Verdict<Vec<Answer>> {
     let mut instance = bed.instance(0)?;
     let sizes: Vec<_> = sizes.iter().map(|size| (*size).min(bed.batch_size())).collect();

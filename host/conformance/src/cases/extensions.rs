@@ -307,7 +307,7 @@ fn submit(subject: &Subject) -> Verdict {
     bed.end()
 }
 
-/// Submits a batch of each sample, again and again, and reports each completion, up to the first failure.
+/// Submits a batch of each sample repeatedly, and reports each completion, up to the first failure.
 fn submit_all(
     mut lane: Lane,
     desk: &Desk,

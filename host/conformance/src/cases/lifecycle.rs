@@ -1,4 +1,4 @@
-//! The life of a plugin, call by call, and again and again.
+//! The life of a plugin, call by call, repeated.
 
 use std::{fs, sync::Arc};
 
@@ -115,7 +115,7 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// The ways of work that the plugin declares.
+/// Returns the ways of work that the plugin declares.
 pub(super) fn dispatches(subject: &Subject) -> Verdict<Vec<Dispatch>> {
     let library = subject.load()?;
     let manifest = library.manifest();
@@ -123,7 +123,7 @@ pub(super) fn dispatches(subject: &Subject) -> Verdict<Vec<Dispatch>> {
     Ok(both.into_iter().filter(|(is_there, _)| *is_there).map(|(_, dispatch)| dispatch).collect())
 }
 
-/// The shape of a bed for a way of work.
+/// Returns the shape of a bed for a way of work.
 pub(super) fn shape(dispatch: Dispatch) -> Shape {
     match dispatch {
         Dispatch::Batches => Shape::batches(4),
@@ -131,7 +131,7 @@ pub(super) fn shape(dispatch: Dispatch) -> Shape {
     }
 }
 
-/// Does a little work: warms up, and runs some batches, or some queries, in a phase of its own.
+/// Does a little work: warms up, and runs some batches, or some queries, in its own phase.
 pub(super) fn work(bed: &Bed, dispatch: Dispatch) -> Verdict {
     let samples = bed.samples(8)?;
     let indices = samples.indices();

@@ -1,4 +1,4 @@
-//! The library, and the table that it hands out.
+//! The library, and the table that it exports.
 
 use proctor_plugin_host::{LoadStep, LoadedPlugin};
 

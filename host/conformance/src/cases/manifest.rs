@@ -1,4 +1,4 @@
-//! The manifest: sound, true, and to be had without a device.
+//! The manifest: sound, true, and available without a device.
 
 use std::{
     path::Path,

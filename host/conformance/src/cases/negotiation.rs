@@ -172,7 +172,7 @@ fn unknown_extensions(subject: &Subject) -> Verdict {
     Ok(())
 }
 
-/// The answers to some samples by each way of work that the plugin declares.
+/// Returns the answers to some samples by each way of work that the plugin declares.
 fn answers(subject: &Subject) -> Verdict<Vec<Vec<Answer>>> {
     let mut answers = Vec::new();
     for dispatch in dispatches(subject)? {

@@ -93,7 +93,7 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// A plugin may refuse a call that is not due, with any status.
+/// Checks a call that is not due: the plugin may refuse it, with any status.
 fn refused_or_survived(called: Result<(), PluginHostError>) -> Verdict {
     match called {
         Ok(()) | Err(PluginHostError::CallFailed { .. }) => Ok(()),

@@ -83,7 +83,7 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// A whole life: opened, worked by each way that is declared, and closed.
+/// Runs a whole life: opens the plugin, uses each way of work that it declares, and closes it.
 pub(super) fn life(subject: &Subject) -> Verdict {
     if !subject.has_model {
         let library = subject.load()?;
@@ -98,7 +98,7 @@ pub(super) fn life(subject: &Subject) -> Verdict {
     Ok(())
 }
 
-/// Skips if the plugin did not get through its life.
+/// Skips if the plugin did not survive its life.
 fn lived(life: Verdict) -> Verdict {
     match life {
         Ok(()) => Ok(()),

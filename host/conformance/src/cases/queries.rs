@@ -112,7 +112,7 @@ fn one_sample(subject: &Subject) -> Verdict {
     bed.end()
 }
 
-/// Some samples, over and over again.
+/// Returns some samples, over and over again.
 fn cycled(indices: &[SampleIndex], count: usize) -> Vec<SampleIndex> {
     indices.iter().copied().cycle().take(count).collect()
 }
@@ -182,7 +182,7 @@ fn from_several_threads(subject: &Subject) -> Verdict {
 }
 
 fn at_a_high_rate(subject: &Subject) -> Verdict {
-    /// Queries in a second, and for how long they come.
+    /// Rate and duration of the queries.
     const RATE: f64 = 100_000.0;
     const SECONDS: f64 = 0.2;
     let bed = subject.bed(Shape::queries())?;

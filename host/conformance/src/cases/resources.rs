@@ -94,7 +94,7 @@ pub(super) const CASES: &[Case] = &[
 /// Rounds that are measured.
 const ROUNDS: usize = 4;
 
-/// Repeats something in rounds of `times`, and fails if each round but the first leaves more than `bytes_each` in use
+/// Repeats an action in rounds of `times`, and fails if each round but the first leaves more than `bytes_each` in use
 /// per repetition: allocator noise is less, and not in every round.
 fn steady(times: usize, bytes_each: usize, mut round: impl FnMut() -> Verdict) -> Verdict {
     let bytes_max = (times * bytes_each) as u64;

@@ -56,8 +56,8 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// Everything that the host notices in a whole life: opened, worked by each way that is declared, and closed. And why
-/// it came to no good end, if it did.
+/// Returns everything that the host notices in a whole life: opened, worked by each way that is declared, and closed.
+/// And why it came to no good end, if it did.
 fn life(subject: &Subject) -> Verdict<(Noticed, Verdict)> {
     if !subject.has_model {
         let library = subject.load()?;

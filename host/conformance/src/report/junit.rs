@@ -1,4 +1,4 @@
-//! The report as JUnit has it: a suite for the plugin, a class for each group of cases.
+//! The report in the format of JUnit: a suite for the plugin, a class for each group of cases.
 
 use proctor_vocabulary::xml_text;
 

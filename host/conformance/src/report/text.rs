@@ -54,7 +54,7 @@ fn of_case(result: &CaseResult) -> String {
     }
 }
 
-/// A text of a plugin as part of a line.
+/// Returns a text of a plugin as part of a line.
 fn in_line(text: &str) -> String {
     printable(text.trim().replace(['\n', '\r', '\t'], " "))
 }

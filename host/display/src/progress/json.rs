@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{plain::mode_name, snapshot::Snapshot};
 
-/// The line of a test that begins.
+/// Returns the line of a test that begins.
 pub(crate) fn begin_line(plan: &TestPlan) -> String {
     let TestPlan { mode, scenario, least_duration_ns, least_sample_count, quantile, bound_ns } = plan;
     line(json!({
@@ -19,12 +19,12 @@ pub(crate) fn begin_line(plan: &TestPlan) -> String {
     }))
 }
 
-/// The line of a test that is over.
+/// Returns the line of a test that is over.
 pub(crate) fn end_line() -> String {
     line(json!({ "event": "test_ends" }))
 }
 
-/// The line of a test that goes on.
+/// Returns the line of a test that continues.
 pub(super) fn progress_line(snapshot: &Snapshot) -> String {
     let latency = |of: fn(&super::snapshot::SnapshotLatencies) -> u64| snapshot.latencies.as_ref().map(of);
     let metrics = snapshot.metrics.iter();

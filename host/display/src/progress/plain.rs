@@ -1,4 +1,4 @@
-//! The line of a test where stderr is no terminal.
+//! The line of a test where stderr is not a terminal.
 
 use proctor_loadgen::PhaseMode;
 use proctor_vocabulary::Scenario;

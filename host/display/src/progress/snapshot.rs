@@ -1,4 +1,4 @@
-//! A test at an instant, as it is shown.
+//! A test at an instant, as shown.
 
 use proctor_loadgen::{PhaseMode, PhaseProgress};
 use proctor_vocabulary::Scenario;
@@ -16,9 +16,9 @@ pub(super) struct Snapshot {
     pub(super) completed_count: u64,
     /// Since the last look, or since the start.
     pub(super) samples_per_second: f64,
-    /// Share of the test that is done, from 0 to 1, as far as it is known beforehand.
+    /// Completed share of the test, from 0 to 1, as far as it is known beforehand.
     pub(super) done_share: f64,
-    /// Time that it still takes if it goes on so; `None` before anything is known.
+    /// Estimated remaining time; `None` before anything is known.
     pub(super) left_ns: Option<u64>,
     /// Latencies of the samples so far; `None` before the first, and in Offline, where a latency is mostly a place in
     /// the queue.
@@ -35,11 +35,11 @@ pub(super) struct SnapshotLatencies {
     pub(super) p50_ns: u64,
     pub(super) p90_ns: u64,
     pub(super) p99_ns: u64,
-    /// At the quantile of the plan.
+    /// Latency at the quantile of the plan.
     pub(super) at_quantile_ns: u64,
 }
 
-/// Looks at a test again and again.
+/// Observes a test at intervals.
 pub(super) struct Viewer {
     test: ShownTest,
     before: Option<PhaseProgress>,
@@ -53,7 +53,7 @@ impl Viewer {
         Self { test, before: None, earlier_count: 0, tally: Tally::default() }
     }
 
-    /// The test as it is now; `None` before its first phase.
+    /// Returns the current state of the test; `None` before its first phase.
     pub(super) fn look(&mut self, turned: Option<(Knobs, bool)>) -> Option<Snapshot> {
         let now = self.test.progress.current()?;
         let before = self.before.replace(now);
@@ -92,7 +92,7 @@ impl Viewer {
     }
 }
 
-/// Samples per second since the last look, or since the start.
+/// Returns the samples per second since the last look, or since the start.
 fn rate(now: PhaseProgress, before: Option<PhaseProgress>) -> f64 {
     let (count, ns) = before.map_or((0, 0), |before| (before.completed_count, before.elapsed_ns));
     match now.elapsed_ns.saturating_sub(ns) {
@@ -147,7 +147,7 @@ pub(super) mod tests {
         }
     }
 
-    /// A Server test of 10 s after 6.2 s.
+    /// Returns a Server test of 10 s after 6.2 s.
     pub(in crate::progress) fn snapshot() -> Snapshot {
         Snapshot {
             mode: PhaseMode::Performance,

@@ -7,8 +7,8 @@ const READ_MAX: u64 = 1 << 16;
 /// Maximum number of samples that are waited for while later ones are read.
 const LATE_MAX: usize = 1024;
 
-/// Latencies of the samples of a phase that are complete, each counted once. Reading them takes a bounded time for each
-/// look, so of very many samples in a short time some are left out.
+/// Latencies of the completed samples of a phase, each counted once. Reading them takes a bounded time, so of very many
+/// samples in a short time some are left out.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     phase_number: u64,
@@ -48,7 +48,7 @@ impl Tally {
         }
     }
 
-    /// The latency at a quantile, rounded up by at most 3.2 %; `None` before the first.
+    /// Returns the latency at a quantile, rounded up by at most 3.2 %; `None` before the first.
     pub(super) fn at(&self, quantile: f64) -> Option<u64> {
         let count = self.latencies.count();
         (count > 0).then(|| self.latencies.at(percentile_rank(count, quantile)))

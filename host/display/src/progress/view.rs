@@ -15,8 +15,8 @@ const GAP: &str = "  ";
 /// Columns of the name of a line.
 const NAME_COLUMNS: usize = 8;
 
-/// Returns the lines for a terminal of this many columns. The last column stays free, as some terminals go on
-/// to the next line when it is written.
+/// Returns the lines for a terminal of this many columns. The last column stays free, as some terminals continue to the
+/// next line when it is written.
 ///
 /// Fields that do not fit are left out, the last of a line first; the first is cut.
 pub(super) fn lines(snapshot: &Snapshot, columns: u16) -> Vec<String> {
@@ -73,7 +73,7 @@ fn bar_line(snapshot: &Snapshot, width: usize) -> String {
     format!("{mode}{GAP}[{}{}]{GAP}{ends}", "#".repeat(done), ".".repeat(room - done))
 }
 
-/// The percentiles, the one that counts first, and whether it keeps its bound.
+/// Returns the percentiles, the one that counts first, and whether it keeps its bound.
 fn latency_fields(snapshot: &Snapshot, latencies: &SnapshotLatencies) -> Vec<String> {
     let percentile = snapshot.plan.quantile * 100.0;
     let name = format!("p{}", (percentile * 1e6).round() / 1e6);
@@ -115,7 +115,7 @@ fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A time in its two largest units.
+/// Returns a time in its two largest units.
 fn rounded(ns: u64) -> String {
     let seconds = ns.div_ceil(1_000_000_000);
     match seconds {

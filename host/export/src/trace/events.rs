@@ -17,9 +17,9 @@ const FURTHER_THREADS: u64 = 1_000_000;
 /// A track of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Track {
-    /// Of a thread, by a number that begins at 0.
+    /// Track of a thread, by a number that begins at 0.
     Thread(u32),
-    /// Of an instance of the plugin, by its number.
+    /// Track of an instance of the plugin, by its number.
     Instance(u32),
 }
 
@@ -58,7 +58,7 @@ impl<W: Write> Events<W> {
         self.write(&json!({"ph": "M", "pid": PROCESS, "tid": tid, "name": "thread_name", "args": args}))
     }
 
-    /// A span that is over.
+    /// Writes a span that is over.
     pub(super) fn span(
         &mut self,
         track: Track,
@@ -74,7 +74,7 @@ impl<W: Write> Events<W> {
         }))
     }
 
-    /// The beginning of a span, or its end. Those of a track lie within each other.
+    /// Writes the beginning of a span, or its end. Those of a track lie within each other.
     pub(super) fn edge(
         &mut self,
         edge: Edge,
@@ -88,7 +88,7 @@ impl<W: Write> Events<W> {
         self.write(&json!({"ph": phase, "pid": PROCESS, "tid": tid, "name": name, "ts": ts, "args": args}))
     }
 
-    /// The beginning of one of several spans of the same kind, or its end; they may overlap.
+    /// Writes the beginning of one of several spans of the same kind, or its end; they may overlap.
     pub(super) fn overlapping_edge(
         &mut self,
         edge: Edge,

@@ -1,4 +1,4 @@
-//! A Chrome trace that is written while it comes.
+//! A Chrome trace that is written while spans arrive.
 
 use std::{
     fs::File,

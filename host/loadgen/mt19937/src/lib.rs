@@ -150,7 +150,7 @@ impl Mt19937 {
     }
 }
 
-/// The number in `[0, 1)` that two draws make.
+/// Returns the number in `[0, 1)` that two draws make.
 ///
 /// Source: libstdc++ 11, `generate_canonical<double, 53>`.
 #[inline]

@@ -38,7 +38,7 @@ pub enum ArrivalProcess {
     },
     /// Poisson at a rate that rises and falls: `rate * (1 + amplitude * sin(2 pi t / period))`.
     Diurnal {
-        /// The period.
+        /// Period of the rate, in seconds.
         period_s: f64,
         /// Swing of the rate above and below the mean, as a share of it.
         amplitude: f64,
@@ -93,7 +93,7 @@ impl ArrivalProcess {
     /// Values of `arrivals_off_share` and `arrivals_amplitude`.
     pub const SHARE: RangeInclusive<f64> = 0.0..=1.0;
 
-    /// The process without its parameters.
+    /// Returns the process without its parameters.
     #[must_use]
     pub fn kind(&self) -> ArrivalKind {
         match self {
@@ -119,7 +119,7 @@ impl ArrivalProcess {
 }
 
 impl fmt::Display for ArrivalProcess {
-    /// The name, with the parameters in parentheses.
+    /// Writes the name, with the parameters in parentheses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind().name())?;
         match self {

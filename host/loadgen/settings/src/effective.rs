@@ -37,7 +37,7 @@ pub struct EffectiveSettings {
     pub performance_sample_count: u64,
     /// Number of samples of the accuracy run, before clamping to the library.
     pub accuracy_sample_count: u64,
-    /// Number of issuing threads: in Server as many as asked for, but at least one; else one.
+    /// Number of issuing threads: in Server as requested, but at least one; else one.
     pub issuer_count: u64,
     /// Number of samples that the library loads at a time, as it reports.
     pub qsl_performance_count: u64,
@@ -169,8 +169,8 @@ impl EffectiveSettings {
         self.min_query_count = self.fewest_queries(self.request.min_query_count, expected_latency_ns);
     }
 
-    /// The fewest queries of a run with these two settings in place of its own. The latency only counts in SingleStream
-    /// with equal issue, which rounds up, too.
+    /// Returns the fewest queries of a run with these two settings in place of its own. The latency only counts in
+    /// SingleStream with equal issue, which rounds up, too.
     #[must_use]
     pub fn fewest_queries(&self, min_query_count: u64, expected_latency_ns: f64) -> u64 {
         let request = &self.request;
@@ -189,7 +189,7 @@ impl EffectiveSettings {
         expected as u64
     }
 
-    /// The samples of Offline's query at this expected rate, before equal issue rounds them up.
+    /// Returns the samples of Offline's query at this expected rate, before equal issue rounds them up.
     #[must_use]
     pub fn offline_sample_count(&self, expected_qps: f64) -> u64 {
         let target_samples = (1.1 * (self.request.min_duration_ms as f64 / 1000.0)) * expected_qps;
@@ -241,7 +241,7 @@ impl EffectiveSettings {
         self.target_duration_ms = 0;
     }
 
-    /// LoadGen's own checks, which are logged only.
+    /// Returns the contradictions that LoadGen itself checks for, and only logs.
     pub(super) fn contradictions(&self) -> Vec<Contradiction> {
         let (index, sample_count) =
             (self.request.performance_issue_same_index, self.performance_sample_count);

@@ -1,4 +1,4 @@
-//! The settings of a test of the load generator: what is asked for, what applies of it, and LoadGen's files.
+//! The settings of a test of the load generator: the request, its effective values, and LoadGen's files.
 //!
 //! [`TestSettings`] is the request, a plain value. [`config_file`] changes it as LoadGen's files would.
 //! [`EffectiveSettings`] check it and complete it by the rules of the scenario and the counts of the library.

@@ -12,7 +12,7 @@ const CONFIDENCE: f64 = 0.99;
 /// The counts are rounded up to a multiple of this, for nice numbers.
 const ROUNDING: u64 = 1 << 13;
 
-/// Equation 1: the margin of error for a share `tail` of queries that meet the bound, a twentieth of the rest.
+/// Computes equation 1: the margin of error for a share `tail` of queries that meet the bound, a twentieth of the rest.
 #[must_use]
 pub fn tail_margin(tail: f64) -> f64 {
     (1.0 - tail) / 20.0
@@ -33,7 +33,8 @@ pub fn statistical_query_count(tail: f64) -> u64 {
     required_query_count(tail, CONFIDENCE, tail_margin(tail)).next_multiple_of(ROUNDING)
 }
 
-/// The x below which a standard normal variate falls with this probability, from 0 to a half; correct to some 1e-15.
+/// Returns the x below which a standard normal variate falls with this probability, from 0 to a half; correct to some
+/// 1e-15.
 fn inverse_normal(probability: f64) -> f64 {
     let below = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
     // A bisection takes a fixed number of steps and no care; nothing here is in a hurry. Beyond -39 a double is 0.

@@ -38,6 +38,6 @@ pub struct Round {
     pub stops_early: bool,
     /// True if tokens are measured.
     pub has_tokens: bool,
-    /// True if the logs name the round and its figures. LoadGen 6 knows of no round.
+    /// True if the logs name the round and its figures. LoadGen 6 does not name it.
     pub extends_logs: bool,
 }

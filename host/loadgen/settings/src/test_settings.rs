@@ -20,7 +20,7 @@ pub struct FieldInfo {
     pub kind: SettingKind,
     /// Unit of the value, empty for counts, switches and names.
     pub unit: &'static str,
-    /// Its meaning.
+    /// Meaning of the field.
     pub help: &'static str,
 }
 
@@ -36,8 +36,8 @@ macro_rules! test_settings {
         #[derive(Debug, Clone, PartialEq)]
         pub struct TestSettings {
             $($(#[doc = $help])+ pub $name: $type,)+
-            /// Server: how queries are spread over time. It has parameters, so it is no field with a value, and neither
-            /// in [`FIELDS`](Self::FIELDS) nor in LoadGen's files.
+            /// Server: how queries are spread over time. It has parameters, so it is not a field with a value, and
+            /// neither in [`FIELDS`](Self::FIELDS) nor in LoadGen's files.
             pub arrivals: ArrivalProcess,
         }
 
@@ -48,7 +48,7 @@ macro_rules! test_settings {
         }
 
         impl TestSettings {
-            /// All fields that have a value of their own, in the order of their declaration.
+            /// All fields that have their own value, in the order of their declaration.
             pub const FIELDS: &'static [FieldInfo] = &[$(FieldInfo {
                 name: stringify!($name),
                 kind: <$type as Setting>::KIND,
@@ -85,23 +85,23 @@ macro_rules! test_settings {
 }
 
 test_settings! {
-    /// How queries arrive, and what is measured of them.
+    /// How queries arrive and what is measured.
     scenario: Scenario = Scenario::SingleStream, "";
     /// Accuracy, performance, both, or the search for the highest rate.
     mode: TestMode = TestMode::PerformanceOnly, "";
-    /// The round of rules that a run is made and judged by.
+    /// Round of the MLPerf rules to run and judge by.
     rules: Rules = Rules::default(), "";
     /// SingleStream: expected latency of a query; decides how many queries are generated.
     single_stream_expected_latency_ns: f64 = 1_000_000.0, "ns";
-    /// SingleStream: quantile that is reported and that early stopping estimates.
+    /// SingleStream: quantile to report, which early stopping estimates.
     single_stream_target_latency_percentile: f64 = 0.90, "fraction";
     /// MultiStream: expected latency of a query; decides how many queries are generated.
     multi_stream_expected_latency_ns: f64 = 8_000_000.0, "ns";
-    /// MultiStream: quantile of the query latency that is reported and that early stopping estimates.
+    /// MultiStream: quantile of the query latency to report, which early stopping estimates.
     multi_stream_target_latency_percentile: f64 = 0.99, "fraction";
     /// MultiStream: samples in each query.
     multi_stream_samples_per_query: u64 = 8, "";
-    /// MultiStream at fixed intervals: from one query to the next, and the latency bound of each.
+    /// MultiStream at fixed intervals: time from one query to the next, and the latency bound of each.
     multi_stream_interval_ms: f64 = 50.0, "ms";
     /// Server: mean rate of the arrivals; where the search for the peak starts.
     server_target_qps: f64 = 1.0, "1/s";
@@ -115,9 +115,9 @@ test_settings! {
     server_find_peak_qps_decimals_of_precision: i32 = 1, "";
     /// Server, peak search: the upper bound grows by the factor 1 + step.
     server_find_peak_qps_boundary_step_size: f64 = 1.0, "";
-    /// Server: outstanding queries at which the test ends early; 0 is no limit.
+    /// Server: outstanding queries at which the test ends early; 0 means no limit.
     server_max_async_queries: u64 = 0, "";
-    /// Server: number of issuing threads, the one that runs the test among them; 0 is that one alone.
+    /// Server: number of issuing threads, including the one that runs the test; 0 means that one alone.
     server_num_issue_query_threads: u64 = 0, "";
     /// Offline: expected throughput; decides the size of the one query.
     offline_expected_qps: f64 = 1.0, "1/s";
@@ -125,11 +125,11 @@ test_settings! {
     sample_concatenate_permutation: bool = false, "";
     /// Shortest valid duration; also decides how many queries are generated.
     min_duration_ms: u64 = 10_000, "ms";
-    /// Duration at which issuing ends early; 0 is no limit.
+    /// Duration at which issuing ends early; 0 means no limit.
     max_duration_ms: u64 = 0, "ms";
     /// Minimum number of queries of a valid run; for Offline, of samples.
     min_query_count: u64 = 100, "";
-    /// Number of queries at which issuing ends early; 0 is no limit.
+    /// Number of queries at which issuing ends early; 0 means no limit.
     max_query_count: u64 = 0, "";
     /// Seed of the order and partition of the library.
     qsl_rng_seed: u64 = 0, "";
@@ -159,9 +159,9 @@ test_settings! {
     performance_issue_same: bool = false, "";
     /// Position in the loaded set (not a library index) of the sample for `performance_issue_same`.
     performance_issue_same_index: u64 = 0, "";
-    /// Samples in the performance set; 0 is what the library reports.
+    /// Samples in the performance set; 0 takes the number that the library reports.
     performance_sample_count_override: u64 = 0, "";
-    /// Samples in the accuracy run; 0 is the whole library.
+    /// Samples in the accuracy run; 0 takes the whole library.
     accuracy_sample_count_override: u64 = 0, "";
     /// Record token latencies: time to first token, time per output token.
     use_token_latencies: bool = false, "";

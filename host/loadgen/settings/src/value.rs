@@ -92,7 +92,7 @@ pub(super) trait Setting: Copy {
 
     fn into_value(self) -> SettingValue;
 
-    /// The value as this type, if nothing is lost.
+    /// Returns the value as this type, if the conversion is exact.
     fn convert(value: SettingValue) -> Option<Self>;
 
     fn from_value(name: &'static str, value: SettingValue) -> Result<Self, SettingError> {

@@ -1,4 +1,4 @@
-//! Warnings about settings that seem to ask for something that LoadGen does not do.
+//! Warnings about settings that seem to request more than LoadGen does.
 
 use proctor_vocabulary::{Scenario, TestMode};
 
@@ -79,7 +79,7 @@ impl EffectiveSettings {
         warnings
     }
 
-    /// A thread that issues waits awake, at least for the last moment before each query.
+    /// Warns that an issuing thread waits awake, at least for the last moment before each query.
     fn more_issuers_than(&self, processor_count: u64) -> Option<String> {
         let issuer_count = self.issuer_count;
         (issuer_count > 1 && issuer_count > processor_count).then(|| {
@@ -123,7 +123,7 @@ impl EffectiveSettings {
         warnings
     }
 
-    /// A run that ends within the first period has another mean rate than the one that was asked for.
+    /// Returns a run that ends within the first period has another mean rate than the requested one.
     fn part_of_a_period(&self) -> Option<String> {
         let request = &self.request;
         let ArrivalProcess::Diurnal { period_s, .. } = request.arrivals else { return None };

@@ -1,5 +1,4 @@
-//! Calls that the issue loop keeps for the trace, in bounded memory and without a further look at the clock for
-//! most queries.
+//! Calls that the issue loop keeps for the trace, in bounded memory and without another clock reading for most queries.
 //!
 //! At first every call is timed. When the room runs out, every second kept call is dropped, and from then on
 //! half as many are timed, so that the remaining calls always lie evenly over the whole phase: in a run of a
@@ -59,7 +58,7 @@ impl IssueTrace {
         }
     }
 
-    /// Keeps nothing and times nothing.
+    /// Creates a trace that keeps nothing and times nothing.
     pub(crate) fn off() -> Self {
         Self { next_even: u64::MAX, next_late: u64::MAX, ..Self::default() }
     }
@@ -99,7 +98,7 @@ impl IssueTrace {
         self.stride *= 2;
     }
 
-    /// The calls that were kept, in the order of their issue.
+    /// Returns the calls that were kept, in the order of their issue.
     pub(crate) fn into_spans(self) -> Vec<IssueSpan> {
         let outliers = self.latest.into_iter().chain(self.longest).map(|Reverse((_, span))| span);
         let mut spans: Vec<_> = self.even.into_iter().chain(outliers).collect();

@@ -34,7 +34,7 @@ impl From<&Histogram> for IssueDelay {
     }
 }
 
-/// `floor(count * permille / 1000)`, which is below `count`.
+/// Returns `floor(count * permille / 1000)`, which is below `count`.
 fn permille(count: u64, permille: u64) -> u64 {
     let position = u128::from(count) * u128::from(permille) / 1000;
     u64::try_from(position).expect("it is below a count of 64 bits")

@@ -25,18 +25,18 @@ pub enum IssueEnd {
     },
     /// `max_duration_ms` is exceeded.
     MaxDuration {
-        /// From the start to the last issue.
+        /// Time from the start to the last issue.
         duration_ns: u64,
     },
-    /// In virtual time, many queries in a row were complete at the instant of their issue, before the duration was
-    /// reached: no time passes.
+    /// The virtual time stands still: many queries in a row were complete at the instant of their issue, before the
+    /// duration was reached.
     TimeStandsStill {
         /// Number of queries issued at that instant.
         issued_count: u64,
     },
     /// The test was stopped from outside.
     Stopped,
-    /// Nothing completed for so long that the watchdog ended the wait for the last query.
+    /// The watchdog ended the wait for the last query because nothing completed for too long.
     Stalled,
 }
 
@@ -47,7 +47,8 @@ impl IssueEnd {
         !matches!(self, Self::Naturally | Self::AllIssued | Self::Stopped | Self::Stalled)
     }
 
-    /// The text of the detail log, as LoadGen words it, if this is how the issuing thread with this number ended.
+    /// Returns the text of the detail log, as LoadGen words it, if this is how the issuing thread with this number
+    /// ended.
     #[must_use]
     pub fn text(self, issuer: u64) -> String {
         match self {
@@ -78,7 +79,7 @@ impl IssueEnd {
 }
 
 impl fmt::Display for IssueEnd {
-    /// The text of the detail log, of a test with one issuing thread.
+    /// Writes the text of the detail log, of a test with one issuing thread.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text(0))
     }

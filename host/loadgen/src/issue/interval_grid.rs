@@ -19,7 +19,7 @@ use crate::{
     time::clock::Clock,
 };
 
-/// The intervals of a phase, one after the other.
+/// The intervals of a phase, one after another.
 #[derive(Debug)]
 pub(crate) struct IntervalGrid {
     interval_ns: u64,

@@ -91,7 +91,7 @@ pub(crate) struct IssueLoop<'a, C> {
     grid: Option<IntervalGrid>,
     /// Number of other issuers' queries that come before the next of this one.
     pass_over_count: u64,
-    /// Drawn, but not among `samples` yet: what follows the merged queries of a coalescing Server.
+    /// Drawn, but not among `samples` yet: the query after the merged ones of a coalescing Server.
     pending: Option<GeneratedQuery>,
     /// Samples of the next issue call, and whether to log each one's response.
     samples: Vec<QuerySample>,
@@ -117,7 +117,7 @@ pub(crate) struct PreparedLoop<'a, C> {
 }
 
 impl<'a, C: Clock> PreparedLoop<'a, C> {
-    /// The loop of one share.
+    /// Returns the loop of one share.
     pub(crate) fn new(context: &IssueContext<'a, C>, share: Share) -> Self {
         let mut issue_loop = IssueLoop::new(context, share);
         let next = issue_loop.draw();
@@ -448,7 +448,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         None
     }
 
-    /// Number of queries issued at the instant of the query just issued.
+    /// Returns the number of queries issued at the instant of the query just issued.
     fn issued_at(&mut self, at_ns: u64) -> u64 {
         if self.last_instant_ns != at_ns {
             self.last_instant_ns = at_ns;

@@ -78,7 +78,7 @@ pub(crate) fn issue_phase<C: Clock>(context: &IssueContext<'_, C>) -> Result<Pha
     Ok(merge(issued))
 }
 
-/// Each share on a thread of its own, the first on this one.
+/// Issues each share on its own thread, the first on this one.
 fn side_by_side<C: Clock>(context: &IssueContext<'_, C>) -> Result<Vec<Issued>, LoadGenError> {
     let wake = context.stall_guard.wake;
     thread::scope(|scope| {
@@ -181,8 +181,8 @@ fn merge(issued: Vec<Issued>) -> PhaseIssue {
     }
 }
 
-/// The common end of all issuers. An end from outside takes precedence over too many outstanding queries, these over
-/// any other early end, and an early end over a complete one; of several, the first in time counts.
+/// Returns the common end of all issuers. An end from outside takes precedence over too many outstanding queries, these
+/// over any other early end, and an early end over a complete one; of several, the first in time counts.
 fn end_of_all(issuers: &[IssuerRecord]) -> IssueEnd {
     let rank = |end| match end {
         IssueEnd::Stopped | IssueEnd::Stalled => 0,

@@ -35,7 +35,7 @@ pub enum DetailValue {
 pub struct DetailEntry {
     /// The subject, in LoadGen's spelling.
     pub key: Cow<'static, str>,
-    /// Its value.
+    /// Value of the entry.
     pub value: DetailValue,
     /// Instant of the entry, in ns from the start of the test.
     pub time_ns: u64,

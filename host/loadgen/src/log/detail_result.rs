@@ -133,7 +133,7 @@ impl DetailLog {
 }
 
 /// LoadGen's recommendations on one line, each but the last possible one with a space behind it, empty if only early
-/// stopping failed; then what LoadGen has no rule for.
+/// stopping failed; then objections for which LoadGen has no rule.
 fn invalid_reason(result: &PerformanceResult, broken: &[&Finding]) -> String {
     let mut reason = String::new();
     for recommendation in &result.recommendations {

@@ -58,7 +58,7 @@ fn requested_of(scenario: Scenario) -> &'static [&'static str] {
 }
 
 impl DetailLog {
-    /// Appends the request, after what test 05 changes in it.
+    /// Appends the request, after the changes by test 05.
     pub fn requested(&mut self, time_ns: u64, request: &TestSettings) {
         self.entry(time_ns, "requested_scenario", request.scenario);
         self.entry(time_ns, "requested_test_mode", request.mode);
@@ -87,7 +87,7 @@ impl DetailLog {
         }
     }
 
-    /// Appends what took effect.
+    /// Appends the effective settings.
     pub fn effective(&mut self, time_ns: u64, settings: &EffectiveSettings) {
         let request = &settings.request;
         self.entry(time_ns, "effective_scenario", request.scenario);

@@ -26,16 +26,16 @@ use crate::{
     },
 };
 
-/// The official revision number, which stands for the behaviour here, not for the program.
+/// The official revision number, which describes the behaviour here, not the program.
 const VERSION: &str = concat!("6.0.17-compatible, Proctor ", env!("CARGO_PKG_VERSION"));
 /// LoadGen's text for an unknown revision.
 const NOT_AVAILABLE: &str = "NA";
 
 impl TestOutcome {
     /// Writes `mlperf_log_accuracy.json`, `mlperf_log_detail.txt`, `mlperf_log_summary.txt` and
-    /// `mlperf_log_trace.json`, in this order, with the folder and the names from the settings. The trace is
-    /// the largest, and missed least. Logs that the settings copy to stdout go to `stdout`, whose errors are
-    /// no errors of the logs.
+    /// `mlperf_log_trace.json`, in this order, with the folder and the names from the settings. The trace is the
+    /// largest, and missed least. Logs that the settings copy to stdout go to `stdout`, whose errors are not errors of
+    /// the logs.
     ///
     /// # Errors
     /// If a file cannot be created or written.
@@ -108,7 +108,7 @@ impl TestOutcome {
         write_whole(settings, LogFile::Trace, identity, |out| self.write_trace(identity, out))
     }
 
-    /// The detail log, in LoadGen's order.
+    /// Returns the detail log, in LoadGen's order.
     #[must_use]
     pub fn detail_log(&self, identity: &LogIdentity) -> DetailLog {
         let mut log = DetailLog::default();
@@ -193,7 +193,7 @@ impl TestOutcome {
         }
     }
 
-    /// The runs of a search for the peak. Those of the narrowing share one load.
+    /// Writes the runs of a search for the peak. The narrowing runs share one load.
     fn log_search(&self, log: &mut DetailLog, search: &PeakSearch, identity: &LogIdentity) {
         let is_wide = |step: &PeakStep| !matches!(step, PeakStep::Middle { .. });
         let wide_count = search.steps.iter().take_while(|step| is_wide(step)).count();

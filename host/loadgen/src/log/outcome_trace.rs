@@ -1,4 +1,4 @@
-//! From the samples and the kept issue calls of a test to its trace.
+//! Turns the samples and the kept issue calls of a test into its trace.
 
 use crate::verdict::outcome::TestOutcome;
 use std::{
@@ -114,7 +114,7 @@ fn first_token_ns(phase: &PhaseOutcome, sequence: u64, record: SampleRecord) -> 
     phase.phase.tokens.as_ref()?.sample(sequence, record)?.first_token_latency_ns
 }
 
-/// The samples to show, by sequence number, each with the instant of its issue if that is known.
+/// Returns the samples to show, by sequence number, each with the instant of its issue if that is known.
 fn choose(phase: &PhaseOutcome, trace: &PhaseTrace) -> BTreeMap<u64, Option<u64>> {
     let spans = &trace.spans;
     let mut chosen = BTreeMap::new();
@@ -140,7 +140,7 @@ fn choose(phase: &PhaseOutcome, trace: &PhaseTrace) -> BTreeMap<u64, Option<u64>
     chosen
 }
 
-/// The samples with the longest latencies.
+/// Returns the samples with the longest latencies.
 fn slowest(phase: &PhaseOutcome) -> impl Iterator<Item = u64> {
     let mut slowest = BinaryHeap::with_capacity(MAX_SLOWEST + 1);
     for (sequence, record) in phase.phase.numbered(0) {

@@ -19,7 +19,7 @@ pub(super) fn summary(result: &PerformanceResult, out: &mut impl Write) -> io::R
     Ok(())
 }
 
-/// The figures of fixed intervals: name in the summary, key in the detail log, which has the interval among the
+/// Returns the figures of fixed intervals: name in the summary, key in the detail log, which has the interval among the
 /// settings, and value.
 fn figures(result: &IntervalResult) -> [(&'static str, Option<&'static str>, u64); 8] {
     let record = result.record;

@@ -242,7 +242,8 @@ fn token_statistics(
     block(&latencies.per_output_token, "Time per Output Token", "time to output token", out)
 }
 
-/// Minimum, maximum, mean and percentiles. LoadGen pads each line by itself, so that names differ in their columns.
+/// Writes the minimum, maximum, mean and percentiles. LoadGen pads each line by itself, so that names differ in their
+/// columns.
 fn block(
     latencies: &LatencyStatistics,
     name: &str,

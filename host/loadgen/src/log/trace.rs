@@ -24,7 +24,7 @@ impl<W: Write> TraceWriter<W> {
         Ok(Self { out, pid, tid, start_unix_ms })
     }
 
-    /// Something that took time on the issuing thread.
+    /// Writes a span of the issuing thread.
     pub(super) fn span(&mut self, name: &str, start_ns: u64, duration_ns: u64, args: &str) -> io::Result<()> {
         writeln!(
             self.out,
@@ -36,7 +36,7 @@ impl<W: Write> TraceWriter<W> {
         )
     }
 
-    /// The two parts of a latency, as a counter: from the scheduled instant to the issue, from there to the end.
+    /// Writes the two parts of a latency, as a counter: from the scheduled instant to the issue, from there to the end.
     pub(super) fn latency(
         &mut self,
         name: &str,
@@ -52,7 +52,7 @@ impl<W: Write> TraceWriter<W> {
         )
     }
 
-    /// A sample, or its first token, from its scheduled instant to its end.
+    /// Writes a sample, or its first token, from its scheduled instant to its end.
     pub(super) fn sample(&mut self, name: &str, sample: &TraceSample) -> io::Result<()> {
         let TraceSample { id, query_id, index, scheduled_ns, issue_start_ns, complete_ns } = *sample;
         let issue_start = issue_start_ns.map(|ns| format!("\"issue_start_ns\":{ns},")).unwrap_or_default();
@@ -87,15 +87,15 @@ pub(super) struct TraceSample {
     pub query_id: u64,
     /// Library index.
     pub index: u64,
-    /// From when its latency counts, in ns from the start of the test.
+    /// Begin of its latency, in ns from the start of the test.
     pub scheduled_ns: u64,
-    /// Time from then to its issue in ns, if that is known.
+    /// Time from then to its issue in ns, if known.
     pub issue_start_ns: Option<u64>,
-    /// Its latency in ns.
+    /// Latency in ns.
     pub complete_ns: u64,
 }
 
-/// Microseconds with three decimals.
+/// Returns the microseconds with three decimals.
 fn us(ns: u64) -> String {
     format!("{}.{:03}", ns / 1000, ns % 1000)
 }

@@ -16,7 +16,7 @@ pub struct AccuracyRecord {
     pub sample_id: u64,
     /// Index of the sample in the library (`qsl_idx`).
     pub index: SampleIndex,
-    /// The response as it came.
+    /// The response as received.
     pub data: Vec<u8>,
     /// The tokens, in a token run.
     pub tokens: Option<AccuracyTokens>,
@@ -31,8 +31,8 @@ pub struct AccuracyTokens {
     pub token_count: u64,
 }
 
-/// The logged responses of a phase that is over, by sample number. `queries` is the generator as it was before the
-/// first query.
+/// Returns the logged responses of a phase that is over, by sample number. `queries` is the generator as it was before
+/// the first query.
 pub(crate) fn accuracy_records(phase: &Phase, queries: &QueryGenerator) -> Vec<AccuracyRecord> {
     let responses = phase.responses.take();
     let sequences = responses.iter().map(|response| response.sequence);

@@ -7,7 +7,7 @@
 
 use crate::{format::g6, time::clock::Clock};
 
-/// Differences up to this value come from the reading itself.
+/// Maximum difference that the reading itself causes.
 const SLACK_NS: f64 = 1e6;
 /// Two reads of the monotonic clock that lie further apart say little of when the wall clock was read between them.
 const CLOSE_NS: u64 = 10_000;
@@ -20,7 +20,7 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Reads both clocks; `None` if there is no wall clock. Tries again if something came between the reads.
+    /// Reads both clocks; `None` if there is no wall clock. Tries again if an interruption came between the reads.
     pub(crate) fn start(clock: &impl Clock) -> Option<Self> {
         let mut closest = None;
         for _ in 0..8 {
@@ -45,7 +45,7 @@ impl Stopwatch {
         })
     }
 
-    /// The line that `print_timestamps` prints before the phase.
+    /// Returns the line that `print_timestamps` prints before the phase.
     pub(crate) fn console_line(self) -> String {
         format!("Loadgen :: Perf mode start. system_clock Timestamp = {}", self.unix_ns / NS_PER_S)
     }
@@ -57,7 +57,7 @@ const NS_PER_MS: u64 = 1_000_000;
 /// The length of a performance phase by both clocks, the wait for its last completion included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockCheck {
-    /// By the monotonic clock, in ns.
+    /// Elapsed time by the monotonic clock, in ns.
     pub elapsed_ns: u64,
     /// The wall clock before the phase, in ns since 1970.
     pub start_unix_ns: u64,
@@ -75,7 +75,7 @@ pub struct ClockFinding {
 }
 
 impl ClockCheck {
-    /// Time by the monotonic clock over time by the wall clock; infinite if the latter did not move.
+    /// Returns the time by the monotonic clock over time by the wall clock; infinite if the latter did not move.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         let system_ns = self.system_ns();
@@ -87,7 +87,7 @@ impl ClockCheck {
         (i128::from(self.end_unix_ns) - i128::from(self.start_unix_ns)) as f64
     }
 
-    /// The entry of the detail log: an error beyond 1 %, a warning beyond 0.1 %.
+    /// Returns the entry of the detail log: an error beyond 1 %, a warning beyond 0.1 %.
     ///
     /// Source: LoadGen 6.0.17, `RunPerformanceMode`.
     #[must_use]
@@ -112,7 +112,7 @@ impl ClockCheck {
         }
     }
 
-    /// The lines that `print_timestamps` prints after the phase, LoadGen's typing error included.
+    /// Returns the lines that `print_timestamps` prints after the phase, LoadGen's typing error included.
     pub(crate) fn console_lines(&self) -> [String; 4] {
         let system_ms = (self.system_ns() / NS_PER_MS as f64).trunc();
         [

@@ -10,7 +10,7 @@ use crate::record::slots::{Counted, SampleRecord};
 /// Source: MLPerf Inference Benchmark, section 4.5; MLPerf Inference rules v0.7, FAQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IntervalRecord {
-    /// From one interval to the next, in ns. Also the latency bound of a query.
+    /// Time from one interval to the next, in ns. Also the latency bound of a query.
     pub interval_ns: u64,
     /// Number of queries that were issued.
     pub query_count: u64,

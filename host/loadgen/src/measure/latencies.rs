@@ -44,7 +44,7 @@ impl SampleLatencies {
         self.len() == 0
     }
 
-    /// One after the other, in ns.
+    /// Returns the intervals one after another, in ns.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         self.view().iter()
     }

@@ -10,7 +10,7 @@ use crate::{
 /// Maximum number of missing samples that are kept by name.
 const KEPT: usize = 8;
 
-/// Samples that were issued and not completed before the phase was given up.
+/// Samples that were issued and not completed before the phase was abandoned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingSamples {
     /// Number of missing samples.
@@ -20,8 +20,8 @@ pub struct MissingSamples {
 }
 
 impl MissingSamples {
-    /// The samples with these sequence numbers, if there are any. `queries` is the generator as it was before the first
-    /// query of the phase.
+    /// Returns the samples with these sequence numbers, if there are any. `queries` is the generator as it was before
+    /// the first query of the phase.
     pub(crate) fn of(phase: &Phase, queries: &QueryGenerator, sequences: &[u64]) -> Option<Self> {
         let named = || sequences.iter().copied().take(KEPT);
         let ids = named().map(|sequence| phase.first_sample_id + sequence);

@@ -21,7 +21,7 @@ struct Limits {
 /// Some MB for the eight positions that a result asks for.
 const LIMITS: Limits = Limits { sorted_max: 1 << 18, bucket_bits: 16 };
 
-/// A set of latencies in ns that can be asked for the one at a position of their ascending order.
+/// A set of latencies in ns, which returns the one at a position of their ascending order.
 pub(crate) struct Ordered<'a> {
     latencies: Latencies<'a>,
     /// Number of latencies.
@@ -53,12 +53,12 @@ impl<'a> Ordered<'a> {
         Self { latencies, count, min_ns, max_ns, sum_ns, limits, found: RefCell::default() }
     }
 
-    /// The latency at `position` in ascending order, from 0; 0 behind the last.
+    /// Returns the latency at `position` in ascending order, from 0; 0 behind the last.
     pub(crate) fn at(&self, position: u64) -> u64 {
         self.at_all([position])[0]
     }
 
-    /// The latencies at these positions; for many latencies faster than one at a time.
+    /// Returns the latencies at these positions; for many latencies faster than one at a time.
     pub(crate) fn at_all<const N: usize>(&self, positions: [u64; N]) -> [u64; N] {
         let mut found = self.found.borrow_mut();
         let is_wanted = |position: &u64| *position < self.count && !found.contains_key(position);
@@ -71,7 +71,7 @@ impl<'a> Ordered<'a> {
         positions.map(|position| found.get(&position).copied().unwrap_or(0))
     }
 
-    /// The one below which a share `quantile` falls: at `floor(count * quantile)`, without interpolation.
+    /// Returns the one below which a share `quantile` falls: at `floor(count * quantile)`, without interpolation.
     ///
     /// Source: LoadGen 6.0.17, `results.cc`.
     pub(crate) fn position(&self, quantile: f64) -> u64 {

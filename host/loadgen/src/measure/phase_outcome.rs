@@ -19,7 +19,7 @@ pub struct PhaseOutcome {
     pub record: PhaseRecord,
     /// Start of issuing, in ns from the start of the test.
     pub start_ns: u64,
-    /// From the start of issuing to the last completion, in ns.
+    /// Time from the start of issuing to the last completion, in ns.
     pub duration_ns: u64,
     /// Reason why issuing ended; of several threads, the most informative one.
     pub end: IssueEnd,
@@ -27,7 +27,7 @@ pub struct PhaseOutcome {
     pub issue_delay: IssueDelay,
     /// The issuing threads, by their numbers.
     pub issuers: Vec<IssuerRecord>,
-    /// The wall clock at both ends of the phase, but in virtual time.
+    /// The wall clock at both ends of the phase, except in virtual time.
     pub clock_check: Option<ClockCheck>,
     /// Samples that were issued and never completed.
     pub missing: Option<MissingSamples>,
@@ -67,13 +67,13 @@ pub struct UnloadError {
 }
 
 impl PhaseOutcome {
-    /// The start of issuing on the clock of the test, in ns; `None` if issuing never started.
+    /// Returns the start of issuing on the clock of the test, in ns; `None` if issuing never started.
     #[must_use]
     pub fn begun_ns(&self) -> Option<u64> {
         self.phase.begun_ns()
     }
 
-    /// Number of samples that completed as failed.
+    /// Returns the number of samples that completed as failed.
     #[must_use]
     pub fn failed_sample_count(&self) -> u64 {
         self.phase.records(0).filter(|sample| sample.is_failed()).count() as u64

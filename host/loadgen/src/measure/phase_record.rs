@@ -102,7 +102,7 @@ impl PhaseRecord {
     }
 }
 
-/// MultiStream: the latencies of the queries. Else empty.
+/// Returns the latencies of the queries in MultiStream, else none.
 fn query_latencies(
     settings: &EffectiveSettings,
     phase: &Phase,
@@ -117,7 +117,7 @@ fn query_latencies(
     }
 }
 
-/// MultiStream at fixed intervals: its intervals.
+/// Returns the intervals of MultiStream at fixed intervals.
 fn intervals(
     settings: &EffectiveSettings,
     phase: &Phase,

@@ -16,9 +16,9 @@ pub struct LatencyStatistics {
     pub max_ns: u64,
     /// The mean in ns, cut to whole ones.
     pub mean_ns: u64,
-    /// At [`REPORTED_QUANTILES`], in ns.
+    /// Latencies at [`REPORTED_QUANTILES`], in ns.
     pub percentiles_ns: [u64; 6],
-    /// At the target quantile of the test, in ns.
+    /// Latency at the target quantile of the test, in ns.
     pub target_ns: u64,
 }
 
@@ -65,7 +65,7 @@ pub fn percentile(sorted_ns: &[u64], quantile: f64) -> u64 {
     sorted_ns.get(percentile_rank(sorted_ns.len() as u64, quantile) as usize).copied().unwrap_or(0)
 }
 
-/// The rank of a percentile among `count` latencies in ascending order, from 0: `floor(count * quantile)`.
+/// Returns the rank of a percentile among `count` latencies in ascending order, from 0: `floor(count * quantile)`.
 #[must_use]
 pub fn percentile_rank(count: u64, quantile: f64) -> u64 {
     ((count as f64 * quantile) as u64).min(count.saturating_sub(1))

@@ -73,8 +73,8 @@ impl AccuracySampler {
     }
 }
 
-/// The share to log: as set, or the wanted number of responses over the number of samples that are expected, which
-/// wraps at 2^64 as LoadGen's does.
+/// Returns the share to log: as set, or the wanted number of responses over the number of samples that are expected,
+/// which wraps at 2^64 as LoadGen's does.
 fn probability(settings: &EffectiveSettings) -> f64 {
     let target = settings.request.accuracy_log_sampling_target;
     if target == 0 {

@@ -4,8 +4,8 @@ use proctor_vocabulary::SampleIndex;
 
 use crate::plan::query_generator::QueryGenerator;
 
-/// The library indices of some samples, given by ascending sequence numbers. They are drawn once more, so that they
-/// need not be stored.
+/// Returns the library indices of some samples, given by ascending sequence numbers. They are drawn once more, so that
+/// they need not be stored.
 pub(crate) fn library_indices(
     mut queries: QueryGenerator,
     sequences: impl Iterator<Item = u64>,

@@ -14,7 +14,7 @@ pub enum PhaseMode {
 }
 
 impl PhaseMode {
-    /// The phases that the figures of a test in this mode are about.
+    /// Returns the phases that the figures of a test in this mode are about.
     #[must_use]
     pub fn reported_of(mode: TestMode) -> Self {
         match mode {

@@ -30,8 +30,8 @@ pub struct QueryGenerator {
     samples_per_query: u64,
     rng: Mt19937,
     selection: Selection,
-    /// From one sample of a query to the next: a MultiStream query has neighbours, an Offline one gets here only to
-    /// repeat a sample.
+    /// Distance from one sample of a query to the next: a MultiStream query has neighbours, an Offline one gets here
+    /// only to repeat a sample.
     step: usize,
     /// Position in the set of the current query's next sample, and how many are still to come.
     position: usize,
@@ -45,11 +45,11 @@ enum Selection {
     Random(u32),
     /// The same every time.
     Same(usize),
-    /// From a shuffled list that holds each start once.
+    /// Starts from a shuffled list that holds each once.
     Once(std::vec::IntoIter<usize>),
-    /// From concatenated permutations of the set.
+    /// Starts from concatenated permutations of the set.
     Permutations(Box<Permutations>),
-    /// Offline: copies of the whole set, one after the other.
+    /// Offline: copies of the whole set, one after another.
     Copies(Copies),
 }
 

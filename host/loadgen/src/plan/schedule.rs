@@ -80,7 +80,7 @@ pub struct Schedule {
 
 #[derive(Debug, Clone)]
 enum Arrivals {
-    /// At a fixed distance, in ns.
+    /// Arrivals at a fixed distance, in ns.
     Constant(u64),
     /// Server: the offsets of an arrival process, from the second on.
     Process(Offsets),

@@ -9,9 +9,9 @@ const BUCKET_BITS: u32 = 5;
 const OCTAVE_COUNT: usize = 40 - BUCKET_BITS as usize;
 const BUCKET_COUNT: usize = (OCTAVE_COUNT + 1) * BUCKETS_PER_OCTAVE;
 
-/// Counts times in 9 KiB that are there before the first; adding one allocates nothing.
+/// Counts times in 9 KiB that are allocated before the first; adding one allocates nothing.
 ///
-/// Below 32 ns each time has a bucket of its own; from there on 32 buckets share an octave.
+/// Below 32 ns each time has its own bucket; from there on 32 buckets share an octave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Histogram {
     counts: Box<[u64; BUCKET_COUNT]>,
@@ -60,8 +60,8 @@ impl Histogram {
         u64::try_from(mean_ns).expect("a mean is not above the maximum")
     }
 
-    /// The time at a position of all in ascending order: the upper end of its bucket, or the maximum if that is less; 0
-    /// behind the last.
+    /// Returns the time at a position of all in ascending order: the upper end of its bucket, or the maximum if that is
+    /// less; 0 behind the last.
     #[must_use]
     pub fn at(&self, position: u64) -> u64 {
         let mut passed = 0;
@@ -100,7 +100,7 @@ impl SharedHistogram {
         }
     }
 
-    /// The times so far; one that is being added at this very moment may be there in part.
+    /// Returns the times so far; one that is being added at this very moment may be there in part.
     pub(crate) fn read(&self) -> Histogram {
         let mut read = Histogram::default();
         read.counts.iter_mut().zip(&*self.counts).for_each(|(count, shared)| *count = shared.load(Relaxed));
@@ -117,7 +117,7 @@ fn bucket(time_ns: u64) -> usize {
     place.min(BUCKET_COUNT - 1)
 }
 
-/// The longest time of a bucket; the last one ends with the maximum only.
+/// Returns the longest time of a bucket; the last one ends with the maximum only.
 fn upper_end_ns(bucket: usize) -> u64 {
     if bucket == BUCKET_COUNT - 1 {
         return u64::MAX;

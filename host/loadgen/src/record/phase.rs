@@ -53,20 +53,20 @@ pub(crate) struct Phase {
     pub responses: ResponseStore,
     /// The record of the tokens of each sample; `None` in a run without tokens.
     pub tokens: Option<TokenRecorder>,
-    /// At the positions that [`Share::position`] says.
+    /// Slots at the positions of [`Share::position`].
     slots: Segments<Pair>,
     issuer_count: u64,
     /// Written with each sample, while completions read the rest.
     issued: IssuedCounts,
     /// The count of the test's [`Wake`] when the phase began.
     first_signal: u64,
-    /// On the test's clock.
+    /// Start on the test's clock.
     start_ns: AtomicU64,
     end_ns: AtomicU64,
 }
 
 impl Phase {
-    /// A phase that has issued nothing.
+    /// Creates a phase that has issued nothing.
     ///
     /// # Errors
     /// If there is no memory for the responses that it keeps.
@@ -115,7 +115,7 @@ impl Phase {
         self.end_ns.store(now_ns, Relaxed);
     }
 
-    /// A handle to issue this share's samples, from the first that is not issued. [one thread for each share]
+    /// Returns a handle to issue this share's samples, from the first that is not issued. [one thread for each share]
     pub(crate) fn issuer(&self, share: Share) -> Issuer<'_> {
         let written_count = self.issued.of(share);
         Issuer { phase: self, share, written_count, issued_count: written_count.load(Relaxed) }
@@ -127,12 +127,12 @@ impl Phase {
         self.issuer(Share::WHOLE).issue(scheduled_ns, logged)
     }
 
-    /// Samples issued so far. [any thread]
+    /// Returns the samples issued so far. [any thread]
     pub(crate) fn issued_count(&self) -> u64 {
         self.issued.total()
     }
 
-    /// The sequence number after the last sample issued so far. [any thread]
+    /// Returns the sequence number after the last sample issued so far. [any thread]
     pub(crate) fn issued_end(&self) -> u64 {
         self.issued.end()
     }
@@ -142,20 +142,20 @@ impl Phase {
         self.first_signal + sample_count
     }
 
-    /// Time from the start until `now_ns`, or until the end if that was earlier; `None` before the start.
+    /// Returns the time from the start until `now_ns`, or until the end if that was earlier; `None` before the start.
     #[inline]
     pub(crate) fn elapsed_ns(&self, now_ns: u64) -> Option<u64> {
         self.begun_ns().map(|start_ns| now_ns.min(self.end_ns.load(Relaxed)).saturating_sub(start_ns))
     }
 
-    /// The instant of the start on the test's clock; `None` before it.
+    /// Returns the instant of the start on the test's clock; `None` before it.
     #[inline]
     pub(crate) fn begun_ns(&self) -> Option<u64> {
         let start_ns = self.start_ns.load(Relaxed);
         (start_ns != NOT_STARTED).then_some(start_ns)
     }
 
-    /// The sample's slot, if its segment exists. [any thread, wait-free]
+    /// Returns the sample's slot, if its segment exists. [any thread, wait-free]
     pub(crate) fn slot(&self, sequence: u64) -> Option<Slot<'_>> {
         self.slots.get(self.position(sequence)).map(Slot::from)
     }
@@ -172,23 +172,23 @@ impl Phase {
         self.slots.segment(position)
     }
 
-    /// The sample with this sequence number, if it is issued. [any thread]
+    /// Returns the sample with this sequence number, if it is issued. [any thread]
     pub(crate) fn sample(&self, sequence: u64) -> Option<SampleRecord> {
         self.slot(sequence)?.read()
     }
 
-    /// The samples issued so far with their sequence numbers, in that order. [any thread]
+    /// Returns the samples issued so far with their sequence numbers, in that order. [any thread]
     pub(crate) fn numbered(&self, from: u64) -> impl DoubleEndedIterator<Item = (u64, SampleRecord)> {
         (from..self.issued_end()).filter_map(|sequence| Some((sequence, self.sample(sequence)?)))
     }
 
-    /// The samples issued so far, in the order of their sequence numbers. [any thread]
+    /// Returns the samples issued so far, in the order of their sequence numbers. [any thread]
     pub(crate) fn samples(&self, from: u64) -> impl DoubleEndedIterator<Item = SampleRecord> {
         self.numbered(from).map(|(_, sample)| sample)
     }
 
-    /// One record for each sequence number up to the last sample issued so far, whether that one is issued or not.
-    /// [any thread]
+    /// Returns one record for each sequence number up to the last sample issued so far, whether that one is issued or
+    /// not. [any thread]
     pub(crate) fn records(&self, from: u64) -> impl DoubleEndedIterator<Item = SampleRecord> {
         (from..self.issued_end()).map(|sequence| self.sample(sequence).unwrap_or(SampleRecord::NOT_ISSUED))
     }
@@ -252,7 +252,7 @@ impl Phase {
         })
     }
 
-    /// Responses, and data of first tokens, that were to be logged and did not fit.
+    /// Returns the responses, and data of first tokens, that were to be logged and did not fit.
     pub(crate) fn lost_response_count(&self) -> u64 {
         let tokens = self.tokens.as_ref().map_or(0, |tokens| tokens.data.overflow_count());
         self.responses.overflow_count() + tokens

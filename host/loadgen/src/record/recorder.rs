@@ -32,7 +32,7 @@ pub(crate) struct Recorder<C> {
     wake: Arc<Wake>,
     phases: Segments<OnceLock<Arc<Phase>>>,
     phase_count: AtomicU64,
-    /// Number of phases of earlier tests of the same system, whose ids may still come back.
+    /// Number of phases of earlier tests of the same system, whose ids may still arrive.
     earlier_phase_count: u64,
     violations: Violations,
     /// True if tokens are recorded, so that it matters since when the system has had a sample.
@@ -52,12 +52,12 @@ impl<C: Clock> Recorder<C> {
         }
     }
 
-    /// The same, for a token run if that is true.
+    /// Returns the same, for a token run if that is true.
     pub(crate) fn with_tokens(self, records_tokens: bool) -> Self {
         Self { records_tokens, ..self }
     }
 
-    /// Begins the next phase; the ones before it are over. [issuing thread]
+    /// Begins the next phase; the previous ones are over. [issuing thread]
     ///
     /// # Errors
     /// If there is no memory for the responses that it keeps.
@@ -72,7 +72,7 @@ impl<C: Clock> Recorder<C> {
         Ok(phase)
     }
 
-    /// The violations so far. [any thread]
+    /// Returns the violations so far. [any thread]
     pub(crate) fn violations(&self) -> Vec<Violation> {
         self.violations.report(|id| {
             let (generation, sequence) = split(id);
@@ -84,7 +84,7 @@ impl<C: Clock> Recorder<C> {
         self.phases.get(generation.checked_sub(self.earlier_phase_count + 1)?)?.get()
     }
 
-    /// The kind of violation of a response whose generation is no phase of this test.
+    /// Returns the kind of violation of a response whose generation is not a phase of this test.
     fn kind_without_phase(&self, generation: u64) -> ViolationKind {
         if (1..=self.earlier_phase_count).contains(&generation) {
             ViolationKind::Late
@@ -156,7 +156,7 @@ impl<C: Clock> Recorder<C> {
         false
     }
 
-    /// Outside of token runs a first token is checked, and nothing is recorded of it.
+    /// Checks a first token; outside of token runs it records nothing.
     fn first_token_one(&self, now_ns: u64, response: &QuerySampleResponse<'_>) {
         let note = |kind| self.violations.note(kind, response.id, response.status);
         let Some(issued) = self.issued(now_ns, response.id) else {
@@ -172,7 +172,7 @@ impl<C: Clock> Recorder<C> {
         }
     }
 
-    /// The sample of the present phase that has this id, at an instant.
+    /// Returns the sample of the present phase that has this id, at an instant.
     fn issued(&self, now_ns: u64, id: ResponseId) -> Option<IssuedSample<'_>> {
         let (generation, sequence) = split(id);
         let phase = self.phase(generation).filter(|phase| self.is_current(phase))?;
@@ -198,7 +198,7 @@ struct Place<'a> {
     phase: &'a Phase,
     /// The instant of the completion, in ns from the start of the phase.
     at_ns: u64,
-    /// Before that no sample counts as issued, not even one with a slot: the samples of Offline.
+    /// True once samples count as issued; before that none does, not even one with a slot, as in Offline.
     is_started: bool,
     /// Positions of the slots at hand.
     positions: Range<u64>,
@@ -242,7 +242,7 @@ impl<C: Clock> CompletionSink for Recorder<C> {
         self.first_token_at(self.clock.now_ns(), responses);
     }
 
-    /// Outside of token runs tokens are checked, and nothing is recorded of them.
+    /// Checks tokens; outside of token runs it records nothing.
     fn tokens(&self, now_ns: u64, id: ResponseId, token_count: u32) {
         let note = |kind| self.violations.note(kind, id, SampleStatus::OK);
         let Some(issued) = self.issued(now_ns, id) else { return note(ViolationKind::TokensOfNoSample) };

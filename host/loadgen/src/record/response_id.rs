@@ -11,14 +11,14 @@ const SEQUENCE_BITS: u32 = 48;
 /// Maximum number of phases of a test and before it: their generations have 16 bits.
 pub(crate) const MAX_PHASE_COUNT: u64 = (1 << 16) - 1;
 
-/// The id of the sample with this sequence number in the phase of this generation.
+/// Returns the id of the sample with this sequence number in the phase of this generation.
 pub(crate) fn response_id(generation: u64, sequence: u64) -> ResponseId {
     debug_assert!((1..=MAX_PHASE_COUNT).contains(&generation), "generation {generation} has no ids");
     debug_assert!(sequence < 1 << SEQUENCE_BITS, "sample {sequence} has no id");
     ResponseId(generation << SEQUENCE_BITS | sequence)
 }
 
-/// The generation of an id's phase, and the sequence number of its sample.
+/// Returns the generation of an id's phase, and the sequence number of its sample.
 pub(crate) fn split(id: ResponseId) -> (u64, u64) {
     (id.0 >> SEQUENCE_BITS, id.0 & ((1 << SEQUENCE_BITS) - 1))
 }

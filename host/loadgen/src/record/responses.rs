@@ -15,7 +15,7 @@ use crate::{plan::phases::PhaseMode, time::sync::AtomicU64};
 pub(crate) struct KeptResponse {
     /// Sequence number of the sample in its phase.
     pub sequence: u64,
-    /// The bytes as they came.
+    /// The bytes as received.
     pub data: Vec<u8>,
 }
 
@@ -24,12 +24,12 @@ pub(crate) struct KeptResponse {
 pub(crate) enum ResponseStore {
     /// An accuracy phase is not timed: every response is allocated.
     Growing(Mutex<Vec<KeptResponse>>),
-    /// A performance phase copies into memory that is there already.
+    /// A performance phase copies into preallocated memory.
     Arena(ResponseArena),
 }
 
 impl ResponseStore {
-    /// The store that a phase of this kind needs.
+    /// Returns the store that a phase of this kind needs.
     ///
     /// # Errors
     /// If there is no memory for the arena.
@@ -63,7 +63,7 @@ impl ResponseStore {
         responses
     }
 
-    /// Number of responses that did not fit.
+    /// Returns the number of responses that did not fit.
     pub(crate) fn overflow_count(&self) -> u64 {
         match self {
             Self::Growing(_) => 0,
@@ -116,7 +116,7 @@ impl ResponseArena {
         entry[1].store(sequence + 1, Release);
     }
 
-    /// The words of a new entry, unless there is no room for it.
+    /// Returns the words of a new entry, unless there is no room for it.
     fn claim(&self, len_bytes: usize) -> Option<&[AtomicU64]> {
         let len = Self::entry_len(len_bytes);
         // Acquire: a thread that finds this entry also finds the lengths that lead to it, including skipped ones.
@@ -133,7 +133,7 @@ impl ResponseArena {
         }
     }
 
-    /// Number of words of an entry with `len_bytes` of data.
+    /// Returns the number of words of an entry with `len_bytes` of data.
     fn entry_len(len_bytes: usize) -> usize {
         Self::HEADER_WORDS + len_bytes.div_ceil(8)
     }

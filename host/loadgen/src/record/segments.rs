@@ -29,14 +29,14 @@ impl<T> Segments<T> {
         Self { segments: std::array::from_fn(|_| OnceLock::new()) }
     }
 
-    /// The entry at `index`, if its segment exists. [any thread, wait-free]
+    /// Returns the entry at `index`, if its segment exists. [any thread, wait-free]
     #[inline]
     pub(crate) fn get(&self, index: u64) -> Option<&T> {
         let (level, offset) = locate(index);
         self.segments.get(level)?.get()?.get(offset)
     }
 
-    /// The segment of the entry at `index`, and which entries it has, if it exists. [any thread, wait-free]
+    /// Returns the segment of the entry at `index`, and which entries it has, if it exists. [any thread, wait-free]
     #[inline]
     pub(crate) fn segment(&self, index: u64) -> Option<(Range<u64>, &[T])> {
         let (level, _) = locate(index);
@@ -45,7 +45,8 @@ impl<T> Segments<T> {
         Some((start..start + segment.len() as u64, segment))
     }
 
-    /// The entry at `index`; if it has no segment yet, `make` makes one of the length that it is given. [one thread]
+    /// Returns the entry at `index`; if it has no segment yet, `make` makes one of the length that it is given. [one
+    /// thread]
     #[inline]
     fn get_or_make(&self, index: u64, make: impl FnOnce(usize) -> Box<[T]>) -> &T {
         let (level, offset) = locate(index);
@@ -54,14 +55,14 @@ impl<T> Segments<T> {
 }
 
 impl<T: Default> Segments<T> {
-    /// The entry at `index`, making its segment if needed. [one thread]
+    /// Returns the entry at `index`, making its segment if needed. [one thread]
     pub(crate) fn get_or_default(&self, index: u64) -> &T {
         self.get_or_make(index, |len| (0..len).map(|_| T::default()).collect())
     }
 }
 
 impl Segments<Pair> {
-    /// The pair at `index`, making its segment of zeros if needed. [one thread]
+    /// Returns the pair at `index`, making its segment of zeros if needed. [one thread]
     ///
     /// Zeros come from the system, which gives memory page by page as it is written: what lies behind the last pair in
     /// use costs nothing, however large its segment.
@@ -79,8 +80,8 @@ impl Segments<Pair> {
         }
     }
 
-    /// Writes to the pages of a pair and of the following ones, up to the next that
-    /// [`make_ready`](Self::make_ready) looks at: the first write makes the system find a page and clear it.
+    /// Writes to the pages of a pair and of the following ones, up to the next that [`make_ready`](Self::make_ready)
+    /// reaches: the first write makes the system find a page and clear it.
     #[cold]
     fn touch_pages(&self, index: u64) {
         let last = index | (PAIRS_PER_PAGE - 1);

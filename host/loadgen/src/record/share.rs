@@ -17,7 +17,7 @@ use crate::{
     time::sync::{Apart, AtomicU64},
 };
 
-/// One issuer's part of the work that all of them share.
+/// One issuer's part of the shared work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share {
     /// Number of the issuer, from 0.
@@ -30,7 +30,7 @@ impl Share {
     /// The share of an only issuer.
     pub(crate) const WHOLE: Self = Self { index: 0, issuer_count: 1 };
 
-    /// The shares of `issuer_count` issuers.
+    /// Returns the shares of `issuer_count` issuers.
     pub(crate) fn all(issuer_count: u64) -> impl Iterator<Item = Self> {
         (0..issuer_count).map(move |index| Self { index, issuer_count })
     }
@@ -46,14 +46,15 @@ impl Share {
         Self { index: issuer, issuer_count }.position_of(count)
     }
 
-    /// The position of its own sample number `count`, from 0.
+    /// Returns the position of its own sample number `count`, from 0.
     #[inline]
     pub(crate) fn position_of(self, count: u64) -> u64 {
         let (page, within) = (count / PAIRS_PER_PAGE, count % PAIRS_PER_PAGE);
         (page * self.issuer_count + self.index) * PAIRS_PER_PAGE + within
     }
 
-    /// Its part of a limit on all of them together; the first issuers get one more if it does not divide evenly.
+    /// Returns the part of a limit on all of them together; the first issuers get one more if it does not divide
+    /// evenly.
     pub(crate) fn of(self, total: u64) -> u64 {
         total / self.issuer_count + u64::from(self.index < total % self.issuer_count)
     }
@@ -67,13 +68,13 @@ pub(crate) struct IssuedCounts {
 }
 
 impl IssuedCounts {
-    /// Nothing is issued yet.
+    /// Creates a share that has issued nothing yet.
     pub(crate) fn new(issuer_count: u64) -> Self {
         let zero = || Apart(AtomicU64::new(0));
         Self { first: zero(), others: (1..issuer_count).map(|_| zero()).collect() }
     }
 
-    /// The count that this issuer alone writes.
+    /// Returns the count that this issuer alone writes.
     pub(crate) fn of(&self, share: Share) -> &AtomicU64 {
         debug_assert_eq!(share.issuer_count, self.issuer_count(), "shares are those of this phase");
         match share.index {
@@ -82,7 +83,7 @@ impl IssuedCounts {
         }
     }
 
-    /// Samples issued so far. [any thread]
+    /// Returns the samples issued so far. [any thread]
     #[inline]
     pub(crate) fn total(&self) -> u64 {
         let first = self.first.0.load(Ordering::Acquire);
@@ -92,7 +93,8 @@ impl IssuedCounts {
         first + self.others.iter().map(|count| count.0.load(Ordering::Acquire)).sum::<u64>()
     }
 
-    /// The sequence number after the last sample issued so far, which not all before it need to be. [any thread]
+    /// Returns the sequence number after the last sample issued so far, which not all before it need to be. [any
+    /// thread]
     pub(crate) fn end(&self) -> u64 {
         let end = |share| match self.of(share).load(Ordering::Acquire) {
             0 => 0,

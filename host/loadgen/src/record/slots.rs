@@ -30,16 +30,16 @@ pub(crate) struct Slot<'a> {
 /// Result of an attempt to complete a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
-    /// This was the first: it counts.
+    /// The first completion, which counts.
     Accepted {
         /// True if the response is to be logged.
         logged: bool,
     },
-    /// Nothing was issued here.
+    /// The slot has no issued sample.
     NotIssued,
     /// The sample was already complete.
     Duplicate,
-    /// The phase had given up on the sample.
+    /// The phase had abandoned the sample.
     GivenUp,
 }
 
@@ -62,26 +62,26 @@ impl SampleRecord {
     /// Set in the latency of a sample that completed as failed.
     pub const FAILED_BIT: u64 = FLAG;
 
-    /// The 16 bytes of the sample in a samples file: both numbers, little-endian.
+    /// Returns the 16 bytes of the sample in a samples file: both numbers, little-endian.
     #[must_use]
     pub fn to_bytes(self) -> [u8; 16] {
         (u128::from(self.scheduled_ns) | u128::from(self.latency_ns) << 64).to_le_bytes()
     }
 
-    /// The sample that these 16 bytes of a samples file stand for.
+    /// Returns the sample that these 16 bytes of a samples file encode.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         let both = u128::from_le_bytes(bytes);
         Self { scheduled_ns: both as u64, latency_ns: (both >> 64) as u64 }
     }
 
-    /// The latency in ns of a completed sample, failed or not.
+    /// Returns the latency in ns of a completed sample, failed or not.
     #[must_use]
     pub fn completed_latency_ns(self) -> Option<u64> {
         (self.latency_ns != Self::NOT_COMPLETED).then_some(self.latency_ns & !Self::FAILED_BIT)
     }
 
-    /// The latency in ns of an answered sample: one that completed, and not as failed.
+    /// Returns the latency in ns of an answered sample: one that completed, and not as failed.
     #[must_use]
     pub fn answered_latency_ns(self) -> Option<u64> {
         self.completed_latency_ns().filter(|_| !self.is_failed())
@@ -117,7 +117,7 @@ pub(crate) enum Counted {
 }
 
 impl Counted {
-    /// The latency of a sample that is in it, in ns.
+    /// Returns the latency of a sample that is in it, in ns.
     #[inline]
     pub(crate) fn latency_ns(self, sample: SampleRecord) -> Option<u64> {
         match self {
@@ -171,7 +171,7 @@ impl Slot<'_> {
         self.issued.load(Ordering::Acquire) & FLAG != 0
     }
 
-    /// The record so far, or `None` if the sample is not issued.
+    /// Returns the record so far, or `None` if the sample is not issued.
     pub(crate) fn read(self) -> Option<SampleRecord> {
         let issued = self.issued.load(Ordering::Acquire);
         if issued == 0 {

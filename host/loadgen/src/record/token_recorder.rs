@@ -42,7 +42,7 @@ const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 /// And the 43 bits above have the instant of the last report: enough for the time to the next one, up to 73 minutes.
 const INSTANT_MASK: u64 = (1 << (63 - COUNT_BITS)) - 1;
 
-/// The token slot that a pair of words is: 16 bytes a sample, in token runs only.
+/// Token slot made of a pair of words: 16 bytes a sample, in token runs only.
 #[derive(Debug, Clone, Copy)]
 struct TokenSlot<'a> {
     first_token: &'a AtomicU64,
@@ -133,7 +133,7 @@ impl TokenSlot<'_> {
         self.token_count.load(Ordering::Acquire) & both == both
     }
 
-    /// The number of tokens of a sample that is complete, else 0.
+    /// Returns the number of tokens of a sample that is complete, else 0.
     fn token_count(self) -> u64 {
         let token_count = self.token_count.load(Ordering::Acquire);
         if token_count & FLAG != 0 { token_count & !(FLAG | TOO_MANY) } else { 0 }
@@ -145,7 +145,7 @@ impl TokenSlot<'_> {
 enum Reported {
     Nothing,
     FirstToken,
-    /// One by one or several at a time; whether they are as many as it was completed with.
+    /// Whether tokens come one by one or several at a time; they must be as many as it was completed with.
     Tokens {
         are_as_many: bool,
     },
@@ -161,9 +161,9 @@ fn time_since(earlier: u64, later: u64) -> u64 {
 /// True if a sample has to report its first token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FirstTokens {
-    /// Everywhere but in Offline.
+    /// Required everywhere except in Offline.
     Required,
-    /// Offline looks at the number of tokens only.
+    /// Offline uses the number of tokens only.
     Optional,
 }
 
@@ -242,7 +242,7 @@ impl TokenRecorder {
         }
     }
 
-    /// The times between tokens so far.
+    /// Returns the times between tokens so far.
     pub(crate) fn between(&self) -> Histogram {
         self.between.read()
     }
@@ -279,12 +279,12 @@ impl TokenRecorder {
         self.slot(sequence).is_some_and(TokenSlot::has_too_many)
     }
 
-    /// The number of tokens of a sample as it was reported, 0 as long as it is not complete.
+    /// Returns the number of tokens of a sample as it was reported, 0 as long as it is not complete.
     pub(crate) fn token_count(&self, sequence: u64) -> u64 {
         self.slot(sequence).map_or(0, TokenSlot::token_count)
     }
 
-    /// The tokens of a sample, or `None` if it is not complete.
+    /// Returns the tokens of a sample, or `None` if it is not complete.
     pub(crate) fn sample(&self, sequence: u64, sample: SampleRecord) -> Option<SampleTokens> {
         let first_token_ns = self.slot(sequence).and_then(TokenSlot::first_token_ns);
         Some(SampleTokens {

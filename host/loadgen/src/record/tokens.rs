@@ -5,7 +5,7 @@ use crate::record::histogram::Histogram;
 /// The tokens of one completed sample of a token run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleTokens {
-    /// From the scheduled instant to the completion, in ns.
+    /// Time from the scheduled instant to the completion, in ns.
     pub latency_ns: u64,
     /// Time from the scheduled instant to the first token, in ns. `None` in Offline, and if no token came in time.
     pub first_token_latency_ns: Option<u64>,
@@ -14,7 +14,8 @@ pub struct SampleTokens {
 }
 
 impl SampleTokens {
-    /// The mean time in ns between the output tokens after the first, rounded down; `None` if there is no such time.
+    /// Returns the mean time in ns between the output tokens after the first, rounded down; `None` if there is no such
+    /// time.
     #[must_use]
     pub fn time_per_output_token_ns(self) -> Option<u64> {
         let gap_count = self.token_count.checked_sub(1)?;
@@ -33,7 +34,7 @@ pub struct TokenCapacity {
 }
 
 impl TokenCapacity {
-    /// Number of tokens that this many bytes can hold.
+    /// Returns the number of tokens that this many bytes can hold.
     #[must_use]
     pub fn of(self, data_bytes: usize) -> u64 {
         let token_bytes = data_bytes.saturating_sub(self.before_bytes);
@@ -54,14 +55,14 @@ pub struct TokenlessSamples {
 }
 
 impl TokenlessSamples {
-    /// Number of the samples.
+    /// Returns the number of the samples.
     #[must_use]
     pub fn count(self) -> u64 {
         self.no_first_token_count + self.too_few_tokens_count + self.too_many_tokens_count
     }
 
     /// Counts a sample if it is one of them, and returns whether it is in any figure of tokens. `has_first_tokens` says
-    /// that first tokens are asked for.
+    /// that first tokens are required.
     fn count_in(&mut self, sample: SampleTokens, has_first_tokens: bool) -> bool {
         let lacks_first = has_first_tokens && sample.first_token_latency_ns.is_none();
         self.no_first_token_count += u64::from(lacks_first);
@@ -82,7 +83,7 @@ pub struct PhaseTokens {
     pub token_count: u64,
     /// Samples that lack tokens and were left out of the above for that; zero in LoadGen's figures, which have all.
     pub left_out: TokenlessSamples,
-    /// Times between tokens that were reported as they came, in ns.
+    /// Times between tokens that were reported as received, in ns.
     pub(crate) between: Histogram,
 }
 

@@ -37,7 +37,7 @@ pub enum ViolationKind {
     TokensAfterCompletion,
     /// Token runs: the sample was completed with another number of tokens than had been reported.
     TokenCountDiffers,
-    /// Token runs but Offline: the sample was completed, and no first token had come.
+    /// In token runs other than Offline: the sample was completed before a first token came.
     NoFirstToken,
     /// Token runs: the sample was completed with 0 tokens, as by a system that does not count.
     NoTokenCount,
@@ -108,16 +108,16 @@ pub struct Violation {
 /// One completion that was wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ViolationSample {
-    /// The id as it came.
+    /// The id as received.
     pub id: ResponseId,
-    /// The status as it came.
+    /// The status as received.
     pub status: SampleStatus,
     /// The sample's number in the logs (`seq_id`), if the id belongs to a phase of this test.
     pub sample_id: Option<u64>,
 }
 
 impl fmt::Display for Violation {
-    /// For example `2 samples failed: sample 7 (status 1), sample 9 (status 3)`.
+    /// Formats for example `2 samples failed: sample 7 (status 1), sample 9 (status 3)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let noun = if self.count == 1 { "sample" } else { "samples" };
         write!(f, "{} {noun} {}: ", self.count, self.kind.description())?;

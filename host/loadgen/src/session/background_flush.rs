@@ -1,4 +1,4 @@
-//! A flush on a thread of its own, for a system whose flush returns only when everything is complete.
+//! A flush on its own thread, for a system whose flush returns only when everything is complete.
 //!
 //! The thread that runs the test must not wait for that: it has to notice when nothing more completes, and
 //! has to give up when the user wants it to.
@@ -27,7 +27,7 @@ impl<E: Send + 'static> BackgroundFlush<E> {
     /// If the system has no thread for it, the flush runs on this one.
     ///
     /// # Errors
-    /// The error of the flush before; or of this one, if it ran on this thread.
+    /// Returns the error of the flush before; or of this one, if it ran on this thread.
     pub fn start(&self) -> Result<(), E> {
         let mut running = self.running();
         let before = end(&mut running);
@@ -44,7 +44,7 @@ impl<E: Send + 'static> BackgroundFlush<E> {
     /// Waits for the end of the flush that was started, if any.
     ///
     /// # Errors
-    /// The error of the flush.
+    /// Returns the error of the flush.
     pub fn wait(&self) -> Result<(), E> {
         end(&mut self.running())
     }

@@ -78,7 +78,7 @@ impl<C: Clock> Run<'_, C> {
 }
 
 /// Returns whether samples take no virtual time: all of a run or, far above the rate at which the search began, some. A
-/// sample that fills a batch completes with it at once, while the ones before it have waited for it; at a low rate
+/// sample that fills a batch completes with it at once, while the previous ones have waited for it; at a low rate
 /// batches do not fill. Service times that are 0 by chance do not make a peak lie that far up.
 fn takes_no_time(phase: &PhaseOutcome, growth: f64) -> bool {
     const FAR: f64 = 1000.0;

@@ -43,7 +43,7 @@ pub struct LoadGen<C: Clock> {
 }
 
 impl<C: Clock> LoadGen<C> {
-    /// A test that has not begun.
+    /// Creates a test that has not begun.
     #[must_use]
     pub fn new(settings: TestSettings, clock: Arc<C>, options: LoadGenOptions) -> Self {
         let signaller_count = match settings.scenario {
@@ -59,7 +59,7 @@ impl<C: Clock> LoadGen<C> {
         Self { settings, options, clock, wake, recorder, stop, console: Console::default(), has_run }
     }
 
-    /// Hands what `print_timestamps` prints, line by line, to `print` instead of stdout.
+    /// Passes the output of `print_timestamps`, line by line, to `print` instead of stdout.
     #[must_use]
     pub fn with_console(self, print: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self { console: Console::new(print), ..self }
@@ -71,13 +71,13 @@ impl<C: Clock> LoadGen<C> {
         Arc::clone(&self.recorder) as Arc<dyn CompletionSink>
     }
 
-    /// A view of the test for other threads.
+    /// Returns a view of the test for other threads.
     #[must_use]
     pub fn progress(&self) -> Progress {
         Progress::new(Arc::clone(&self.recorder) as _)
     }
 
-    /// A handle for other threads to end the test early.
+    /// Returns a handle for other threads to end the test early.
     #[must_use]
     pub fn stop_handle(&self) -> StopHandle {
         self.stop.clone()
@@ -156,8 +156,8 @@ impl<C: Clock> LoadGen<C> {
         Ok(outcome)
     }
 
-    /// Adds the system's violations of the completion rules since the run to its outcome, and judges that
-    /// again: after the last phase the test is over, but the system may go on. [any number of times]
+    /// Adds the system's violations of the completion rules since the run to its outcome, and judges that again: after
+    /// the last phase the test is over, but the system may continue. [any number of times]
     pub fn add_late_violations(&self, outcome: &mut TestOutcome) {
         let violations = self.recorder.violations();
         if violations != outcome.violations {

@@ -14,7 +14,7 @@ use crate::{
     time::wake::Wake,
 };
 
-/// A view of a running test. Cheap to clone; reading it takes nothing from the completion path.
+/// A view of a running test. Cheap to clone; reading it does not slow the completion path.
 #[derive(Clone)]
 pub struct Progress {
     observed: Arc<dyn Observed>,
@@ -74,7 +74,7 @@ impl Progress {
         self.observed.sample(id)
     }
 
-    /// Instant of the start of issuing of the current phase, in ns on the clock; `None` before it.
+    /// Returns the instant of the start of issuing of the current phase, in ns on the clock; `None` before it.
     #[must_use]
     pub fn begun_ns(&self) -> Option<u64> {
         self.observed.current_phase()?.begun_ns()
@@ -115,7 +115,7 @@ impl fmt::Debug for Progress {
     }
 }
 
-/// Number of stops after which nothing is waited for.
+/// Number of stops after which all waiting ends.
 const GIVEN_UP: u64 = 2;
 
 /// Ends a test early from another thread, such as the one that watches for signals.

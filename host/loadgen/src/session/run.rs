@@ -1,4 +1,4 @@
-//! The phases of a test, one after the other: load, generate, issue, flush, wait, unload.
+//! The phases of a test, one after another: load, generate, issue, flush, wait, unload.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub(super) struct Run<'a, C: Clock> {
 }
 
 impl<C: Clock> Run<'_, C> {
-    /// Load, generate, issue, flush, wait, unload.
+    /// Loads, generates, issues, flushes, waits and unloads.
     pub(super) fn phase(&mut self, plan: &PhasePlan) -> Result<(), LoadGenError> {
         self.load(plan)?;
         self.measure(self.settings, plan)?;

@@ -15,7 +15,7 @@ use crate::time::{
 /// The load generator is generic over it, so that the same loop runs in real time ([`RealClock`]) and in virtual
 /// time ([`VirtualClock`](crate::VirtualClock)).
 pub trait Clock: Send + Sync + 'static {
-    /// Nanoseconds since the clock's origin; never decreases. [any thread]
+    /// Returns the nanoseconds since the clock's origin; never decreases. [any thread]
     fn now_ns(&self) -> u64;
 
     /// Waits for `deadline_ns`, or shorter once `wake` is stopped. Completions do not wake it. Returns the time as it
@@ -37,8 +37,9 @@ pub trait Clock: Send + Sync + 'static {
     }
 }
 
-/// The clock that `Instant` reads, in ns since the start of the machine, so that 64 bits last for 584 years. This saves
-/// the arithmetic on the seconds and nanoseconds of two instants, which would be a fifth of the cost of a reading.
+/// Returns the clock that `Instant` reads, in ns since the start of the machine, so that 64 bits last for 584 years.
+/// This saves the arithmetic on the seconds and nanoseconds of two instants, which would be a fifth of the cost of a
+/// reading.
 #[cfg(target_os = "linux")]
 #[inline]
 fn monotonic_ns() -> u64 {
@@ -48,7 +49,7 @@ fn monotonic_ns() -> u64 {
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
-/// Nanoseconds since the first reading.
+/// Returns the nanoseconds since the first reading.
 #[cfg(not(target_os = "linux"))]
 fn monotonic_ns() -> u64 {
     use std::{sync::OnceLock, time::Instant};
@@ -70,8 +71,8 @@ pub struct RealClock {
 }
 
 impl RealClock {
-    /// Time to wait for a completion without yielding to other threads: about as long as it takes to hear of one that
-    /// is already on its way from another processor.
+    /// Time to wait for a completion without yielding to other threads: about as long as one takes to arrive that is
+    /// already on its way from another processor.
     const SPIN_BEFORE_YIELD_NS: u64 = 5_000;
 
     /// A yield that takes longer went to a thread that does not give the processor back before it has to, such as one

@@ -34,7 +34,7 @@ mod thread_number {
         static NUMBER: Cell<u64> = const { Cell::new(NONE) };
     }
 
-    /// A number that few other threads have: the one that it was given, or the next.
+    /// Returns a number that few other threads have: the one that it was given, or the next.
     #[inline]
     pub(crate) fn thread_number() -> u64 {
         let number = NUMBER.get();
@@ -85,7 +85,7 @@ pub(crate) fn park(_timeout: Duration) {
     thread::park();
 }
 
-/// Pairs of 0, in memory that takes no place before it is written.
+/// Returns the pairs of 0, in memory that takes no place before it is written.
 #[cfg(not(loom))]
 pub(crate) fn zeroed_pairs(len: usize) -> Box<[[AtomicU64; 2]]> {
     use zerocopy::FromZeros as _;
@@ -100,7 +100,7 @@ pub(crate) fn zeroed_pairs(len: usize) -> Box<[[AtomicU64; 2]]> {
     (0..len).map(|_| [0; 2].map(AtomicU64::new)).collect()
 }
 
-/// A value that one thread writes often, kept away from what others read: alone on its cache lines, also on the
+/// A value that one thread writes often, kept apart from data that others read: alone on its cache lines, and on the
 /// neighbour that the processor fetches along.
 #[derive(Debug, Default)]
 #[repr(align(128))]

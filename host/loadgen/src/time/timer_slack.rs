@@ -18,7 +18,7 @@ mod linux {
     use super::ExactTimers;
 
     impl ExactTimers {
-        /// Sets the slack of the calling thread to 1 ns. Where that is not allowed, timers stay as they are.
+        /// Sets the slack of the calling thread to 1 ns. If that is not allowed, timers stay unchanged.
         pub(crate) fn set() -> Self {
             // 0 means that the thread has no slack, as for real-time threads.
             let before_ns = current_timer_slack().ok().and_then(NonZeroU64::new);

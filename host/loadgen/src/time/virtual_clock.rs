@@ -24,19 +24,19 @@ pub struct VirtualClock {
 
 #[derive(Default)]
 struct Queue {
-    /// By their instant in ns, and by how many were scheduled before.
+    /// Events by their instant in ns, and by how many were scheduled before.
     events: BTreeMap<(u64, u64), Box<dyn FnOnce() + Send>>,
     scheduled_count: u64,
 }
 
 impl VirtualClock {
-    /// A clock at 0 ns without events.
+    /// Creates a clock at 0 ns without events.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Runs `event` when the time has come to `at_ns`; an instant in the past means now.
+    /// Runs `event` at `at_ns`; an instant in the past means now.
     ///
     /// An event may schedule further events, and complete samples, but must not wait.
     pub fn schedule(&self, at_ns: u64, event: impl FnOnce() + Send + 'static) {
@@ -81,7 +81,7 @@ impl Clock for VirtualClock {
         self.now_ns()
     }
 
-    /// Also returns false once no event is left, at the time of the last one: nothing more can happen.
+    /// Returns false also if no event is left, at the time of the last one: nothing more can happen.
     fn wait_for(&self, _wake: &Wake, deadline_ns: Option<u64>, ready: &dyn Fn() -> bool) -> bool {
         let deadline_ns = deadline_ns.unwrap_or(u64::MAX);
         while !ready() {

@@ -7,11 +7,11 @@ use proctor_vocabulary::registry::UnknownName;
 /// Way in which the issuing thread waits for the instant of a query, or for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Wait {
-    /// Asleep to the very instant, as the official LoadGen waits: no processor time, and every query late by
-    /// the system's wake-up time.
+    /// Sleeps until the exact instant, as the official LoadGen does: no processor time, and every query late by the
+    /// system's wake-up time.
     Sleep,
-    /// Asleep until shortly before the instant, then awake; for completions the other way round, unless another
-    /// thread keeps the processor busy.
+    /// Sleeps until shortly before the instant, then spins; for completions the other way round, unless another thread
+    /// keeps the processor busy.
     #[default]
     Hybrid,
     /// Awake all the time: the least delay, for one processor of the machine.

@@ -50,7 +50,7 @@ impl Drop for Enlisted<'_> {
 }
 
 impl Wake {
-    /// An event counter at 0 that no thread waits for.
+    /// Creates an event counter at 0 that no thread waits for.
     #[must_use]
     pub fn new() -> Self {
         Self::with_counters(1)
@@ -108,7 +108,7 @@ impl Wake {
         std::iter::once(&self.state.0).chain(self.others.iter().map(|other| &other.0))
     }
 
-    /// Number of events so far. [any thread]
+    /// Returns the number of events so far. [any thread]
     #[must_use]
     pub fn count(&self) -> u64 {
         self.states().map(|state| state.load(Ordering::Acquire) / ONE_SIGNAL).sum()
@@ -139,7 +139,7 @@ impl Wake {
         self.stop_count() > 0
     }
 
-    /// Number of calls of [`stop`](Wake::stop). [any thread]
+    /// Returns the number of calls of [`stop`](Wake::stop). [any thread]
     #[must_use]
     pub fn stop_count(&self) -> u64 {
         self.stops.load(Ordering::Acquire)

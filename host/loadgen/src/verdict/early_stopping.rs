@@ -89,7 +89,7 @@ fn ln_beta(a: f64, b: f64) -> f64 {
     ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b)
 }
 
-/// Logarithm of (x - 1)! for a whole x from 1 on.
+/// Returns the logarithm of (x - 1)! for a whole x from 1 on.
 ///
 /// The counts that early stopping states follow from its last bits, so it is computed as the C library does that
 /// LoadGen is linked with: by Stirling's formula from 8 on, and below 8 by the product.

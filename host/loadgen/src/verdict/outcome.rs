@@ -45,7 +45,7 @@ pub type Audit = Result<ConfigFileReport, Vec<ConfigFileError>>;
 pub struct TestOutcome {
     /// The effect of the audit file, if there was one; or its lines in error.
     pub audit: Option<Audit>,
-    /// The settings as they were applied, after the audit file.
+    /// The effective settings, after the audit file.
     pub effective: EffectiveSettings,
     /// Name of the system under test.
     pub sut_name: String,
@@ -57,17 +57,15 @@ pub struct TestOutcome {
     pub qsl_performance_count: u64,
     /// The phases that took place, in order.
     pub phases: Vec<PhaseOutcome>,
-    /// Result of the performance phase, if there was one, as LoadGen's logs have it; for a peak search, the
-    /// reported run's.
+    /// Result of the performance phase, if there was one, as in LoadGen's logs; for a peak search, the reported run's.
     pub performance: Option<PerformanceResult>,
     /// Same result without failed samples, and in figures of tokens without samples that lack them; `None` if
     /// there are no such samples.
     pub answered: Option<PerformanceResult>,
     /// The search for the peak, if that was the mode.
     pub peak_search: Option<PeakSearch>,
-    /// Everything that the verdict rests on: broken rules with what to do about them, and kept ones. The test is
-    /// VALID if none is broken. Those about the figures come first, in the order of the summary; the caller may add
-    /// its own.
+    /// Basis of the verdict: broken rules with their remedies, and kept ones. The test is VALID if none is broken.
+    /// Findings about the figures come first, in the order of the summary; the caller may add its own.
     pub findings: Vec<Finding>,
     /// Errors of configuration files before the test.
     pub config_errors: Vec<LogError>,
@@ -100,7 +98,7 @@ impl TestOutcome {
             .sum()
     }
 
-    /// The verdict: whether no rule is broken.
+    /// Returns the verdict: whether no rule is broken.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         !self.findings.iter().any(Finding::is_broken)
@@ -127,13 +125,13 @@ impl TestOutcome {
         self.broken().into_iter().map(Finding::reason).collect()
     }
 
-    /// The broken rules that are not about figures.
+    /// Returns the broken rules that are not about figures.
     pub fn objections(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.is_broken() && !finding.rule.is_about_figures())
     }
 
-    /// The objections that the detail log has at the end of this phase: what belongs to no phase stands at the last
-    /// one, and the end of a search for the peak on its own.
+    /// Returns the objections that the detail log has at the end of this phase: objections without a phase are at the
+    /// last one, and the end of a search for the peak is on its own.
     pub(crate) fn objections_of(&self, number: usize) -> impl Iterator<Item = &Finding> {
         let is_last = number + 1 == self.phases.len();
         self.objections().filter(move |finding| match finding.scope {
@@ -155,7 +153,7 @@ impl TestOutcome {
         }
     }
 
-    /// Position of the phase that the result is about.
+    /// Returns the position of the phase that the result is about.
     pub(crate) fn reported_phase(&self) -> Option<usize> {
         match &self.peak_search {
             Some(search) => search.reported_step,
@@ -163,7 +161,8 @@ impl TestOutcome {
         }
     }
 
-    /// All errors: what made the test INVALID beyond its figures, and what only ended it early or lost something.
+    /// Returns all errors: those that made the test INVALID beyond its figures, and those that only ended it early or
+    /// lost data.
     #[must_use]
     pub fn errors(&self) -> Vec<String> {
         let phases = self.phases.iter().enumerate().flat_map(|(number, phase)| {
@@ -177,8 +176,8 @@ impl TestOutcome {
         files.chain(settings).chain(phases).chain(clocks).collect()
     }
 
-    /// The phases that the figures are about: the performance phase, if the test came to it, or the reported run of a
-    /// search for the peak; in mode AccuracyOnly, all accuracy phases.
+    /// Returns the phases that the figures are about: the performance phase, if the test came to it, or the reported
+    /// run of a search for the peak; in mode AccuracyOnly, all accuracy phases.
     pub fn reported_phases(&self) -> impl Iterator<Item = &PhaseOutcome> {
         let chosen = self.peak_search.as_ref().map(|search| search.reported_step);
         let wanted = self.reported_mode();
@@ -189,13 +188,13 @@ impl TestOutcome {
         phases.map(|(_, phase)| phase)
     }
 
-    /// The accuracy phases of a test of accuracy and performance in one, whose figures are not about them.
+    /// Returns the accuracy phases of a test of accuracy and performance in one, whose figures are not about them.
     pub fn accuracy_phases_beside(&self) -> impl Iterator<Item = &PhaseOutcome> {
         let reported = self.reported_mode();
         self.phases.iter().filter(move |phase| phase.record.mode != reported)
     }
 
-    /// The only phase of the test, if the figures are about it.
+    /// Returns the only phase of the test, if the figures are about it.
     #[must_use]
     pub fn only_phase(&self) -> Option<&PhaseOutcome> {
         match &self.phases[..] {
@@ -210,7 +209,7 @@ impl TestOutcome {
         self.effective.request.mode == TestMode::SubmissionRun && self.reported_phase().is_none()
     }
 
-    /// The kind of the phases that the figures are about, whether the test came to them or not.
+    /// Returns the kind of the phases that the figures are about, whether the test came to them or not.
     fn reported_mode(&self) -> PhaseMode {
         PhaseMode::reported_of(self.effective.request.mode)
     }
@@ -225,9 +224,9 @@ impl TestOutcome {
         settings
     }
 
-    /// Returns the samples of the performance phase, none if the test did not get to it; in mode AccuracyOnly, of
-    /// all accuracy phases; for a peak search, of the reported run. If an issuing thread ended before another, its
-    /// share is filled with [`SampleRecord::NOT_ISSUED`], so that each sample stands at its number.
+    /// Returns the samples of the performance phase, none if the test did not reach it; in mode AccuracyOnly, of all
+    /// accuracy phases; for a peak search, of the reported run. If an issuing thread ended before another, its share is
+    /// filled with [`SampleRecord::NOT_ISSUED`], so that each sample stands at its number.
     pub fn samples(&self) -> impl Iterator<Item = SampleRecord> {
         self.reported_phases().flat_map(|phase| phase.phase.records(0))
     }

@@ -1,4 +1,4 @@
-//! Searches for the highest rate at which a Server keeps its latency bound: only decides, knows nothing of time.
+//! Searches for the highest rate at which a Server keeps its latency bound: only decides, and knows no time.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::{
 /// One run of the search. Displays as LoadGen's message about it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PeakStep {
-    /// At the rate that was asked for.
+    /// The first run, at the requested rate.
     Base {
         /// The rate, in queries per second.
         qps: f64,
@@ -33,7 +33,7 @@ pub enum PeakStep {
 }
 
 impl PeakStep {
-    /// The rate of the run, in queries per second.
+    /// Returns the rate of the run, in queries per second.
     #[must_use]
     pub fn qps(self) -> f64 {
         match self {
@@ -113,13 +113,13 @@ pub enum PeakEnd {
 pub struct PeakSearch {
     /// The runs, in order.
     pub steps: Vec<PeakStep>,
-    /// Between which rates the narrowing began: the lower was met, the upper was not. `None` if it did not begin.
+    /// Range of rates in which the narrowing began: the lower was met, the upper was not. `None` if it did not begin.
     pub boundaries_qps: Option<(f64, f64)>,
     /// Way in which it ended.
     pub end: PeakEnd,
     /// Step of the reported run: the highest rate that was met, else the last. `None` without any run.
     pub reported_step: Option<usize>,
-    /// For each step whether its rate was met; one fewer if the last did not come to its end.
+    /// For each step whether its rate was met; one fewer if the last did not end.
     met: Vec<bool>,
     lower_qps: Option<f64>,
     /// The lowest rate that was not met, and why.
@@ -145,7 +145,7 @@ impl PeakSearch {
         }
     }
 
-    /// The peak in queries per second, if it was found.
+    /// Returns the peak in queries per second, if it was found.
     #[must_use]
     pub fn peak_qps(&self) -> Option<f64> {
         match self.end {
@@ -154,7 +154,8 @@ impl PeakSearch {
         }
     }
 
-    /// The next rate above the peak that was tried, in queries per second, and why it is not met; if there is a peak.
+    /// Returns the next rate above the peak that was tried, in queries per second, and why it is not met; if there is a
+    /// peak.
     pub(crate) fn above_peak(&self) -> Option<(f64, &RateNotMet)> {
         self.peak_qps()?;
         self.upper.as_ref().map(|(qps, reason)| (*qps, reason))
@@ -165,13 +166,13 @@ impl PeakSearch {
         self.base_qps
     }
 
-    /// The rate of the reported run, in queries per second.
+    /// Returns the rate of the reported run, in queries per second.
     #[must_use]
     pub fn reported_qps(&self) -> Option<f64> {
         self.reported_step.map(|step| self.steps[step].qps())
     }
 
-    /// For each step whether its rate was met; `None` for a last one that did not come to its end.
+    /// Returns for each step whether its rate was met; `None` for a last one that was cut off.
     pub fn steps_met(&self) -> impl Iterator<Item = Option<bool>> {
         (0..self.steps.len()).map(|step| self.met.get(step).copied())
     }
@@ -204,7 +205,7 @@ impl PeakSearch {
         (lower_qps * self.scale).floor() + 1.0 >= (upper_qps * self.scale).floor()
     }
 
-    /// Takes note of a run that came to its end; `Err` says why its rate is not met.
+    /// Takes note of a run that ended; `Err` says why its rate is not met.
     pub(crate) fn record(&mut self, step: PeakStep, met: Result<(), RateNotMet>) -> Result<(), PeakEnd> {
         self.steps.push(step);
         self.met.push(met.is_ok());

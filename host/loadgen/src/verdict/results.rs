@@ -61,7 +61,7 @@ pub enum ScenarioFigures {
         /// Latencies of the completed queries.
         query_latencies: LatencyStatistics,
     },
-    /// The metric is the rate that was asked for, if the latency bound is met.
+    /// The metric is the requested rate, if the latency bound is met.
     Server {
         /// Number of samples over the time until the last was scheduled.
         scheduled_samples_per_second: f64,
@@ -134,8 +134,8 @@ impl PerformanceResult {
         result
     }
 
-    /// The figures of the same phase by a record without its failed samples. Whether it had enough of queries and
-    /// samples stays as it is.
+    /// Returns the figures of the same phase by a record without its failed samples. Whether it had enough of queries
+    /// and samples stays as it is.
     pub(crate) fn answered(&self, record: &PhaseRecord, settings: &EffectiveSettings) -> Self {
         let mut answered = Self { min_queries_met: self.min_queries_met, ..Self::new(record, settings) };
         answered.recommendations = Recommendation::of(&answered, settings.request.scenario);
@@ -158,7 +158,7 @@ impl PerformanceResult {
     }
 }
 
-/// The time that the minimum duration is about.
+/// Returns the time that the minimum duration is about.
 pub(crate) fn deciding_duration_ns(record: &PhaseRecord, settings: &EffectiveSettings) -> u64 {
     match settings.request.scenario {
         Scenario::SingleStream | Scenario::MultiStream => record.final_query_issued_ns,
@@ -207,7 +207,7 @@ fn interval_count(record: &PhaseRecord) -> u64 {
     record.sample_latencies_ns.len().saturating_sub(1)
 }
 
-/// Output tokens that a number of samples stands for. LoadGen multiplies whole numbers, which wrap at 2^64.
+/// Output tokens of a number of samples. LoadGen multiplies whole numbers, which wrap at 2^64.
 fn inferred_tokens(settings: &EffectiveSettings, sample_count: u64) -> f64 {
     settings.request.token_latency_scaling_factor.wrapping_mul(sample_count) as f64
 }

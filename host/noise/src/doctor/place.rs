@@ -25,7 +25,7 @@ impl Place {
         Self(root.to_owned())
     }
 
-    /// The text of a file, without white space around it. Paths begin with `/`.
+    /// Returns the text of a file, without white space around it. Paths begin with `/`.
     pub(super) fn read(&self, path: &str) -> io::Result<String> {
         let bytes = fs::read(self.0.join(path.trim_start_matches('/')))?;
         Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
@@ -43,21 +43,21 @@ impl Place {
         is_list.then(|| number_list(&text, PROCESSORS_MAX))
     }
 
-    /// Processors that this process may use, ascending; empty if the system does not say.
+    /// Returns the processors that this process may use, ascending; empty if the system does not say.
     pub(super) fn processors(&self) -> Vec<u32> {
         let status = self.read("/proc/self/status").unwrap_or_default();
         let list = value_of(&status, "Cpus_allowed_list:").unwrap_or_default();
         number_list(list, PROCESSORS_MAX)
     }
 
-    /// The value of a line of `/proc/meminfo`.
+    /// Returns the value of a line of `/proc/meminfo`.
     pub(super) fn memory_figure(&self, key: &str) -> Option<u64> {
         let text = self.read("/proc/meminfo").ok()?;
         number(value_of(&text, key)?.trim_end_matches("kB"))
     }
 
-    /// The files of a controller in this process's cgroup and in those above it, of the second version or the first.
-    /// `None` if the system has no cgroups.
+    /// Returns the files of a controller in this process's cgroup and in those above it, of the second version or the
+    /// first. `None` if the system has no cgroups.
     pub(super) fn group_files(&self, controller: &str, second: &str, first: &str) -> Option<Vec<GroupFile>> {
         let groups = self.read("/proc/self/cgroup").ok()?;
         let (in_second, in_first) = cgroup_paths(&groups, controller);

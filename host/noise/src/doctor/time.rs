@@ -1,4 +1,4 @@
-//! Checks of the clock, and of what others take of the time.
+//! Checks of the clock, and of the time that others take.
 
 use std::{path::Path, thread, time::Duration, time::Instant};
 
@@ -47,7 +47,7 @@ pub(super) fn taken(root: &Path, processors: &[u32], pause: Duration) -> [Check;
     judged(&Interval::between(&begin, &end, processors.len(), tick_ns), processors.len())
 }
 
-/// The two checks, by the limits of the noise guard.
+/// Returns the two checks, by the limits of the noise guard.
 fn judged(interval: &Interval, processor_count: usize) -> [Check; 2] {
     let scale = Scale { processor_count: processor_count as u64, issuing_thread_count: 1, usual_khz: None };
     let found = causes(interval, scale);

@@ -48,7 +48,7 @@ pub(crate) fn note_progress() {
     PROGRESS_COUNT.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Number of times that plugins have said that a long call makes progress ([`ProctorHost::progress`]).
+/// Returns the number of times that plugins have said that a long call makes progress ([`ProctorHost::progress`]).
 ///
 /// [`ProctorHost::progress`]: proctor_plugin_api::abi::ProctorHost::progress
 pub fn progress_count() -> u64 {
@@ -79,7 +79,7 @@ impl Activity {
         self.plugin
     }
 
-    /// Number of the instance, if it is one.
+    /// Returns the number of the instance, if it is one.
     pub(crate) fn instance(&self) -> Option<u32> {
         self.instance
     }
@@ -88,7 +88,7 @@ impl Activity {
         self.numbered_call().1
     }
 
-    /// Number of the latest call, and the call itself unless it has returned.
+    /// Returns the number of the latest call, and the call itself unless it has returned.
     fn numbered_call(&self) -> (u64, Option<Call>) {
         let packed = self.call.load(Ordering::Relaxed);
         // The mask leaves eight bits.
@@ -121,7 +121,7 @@ impl Activity {
         self.call.store(number, Ordering::Relaxed);
     }
 
-    /// The activity of this thread. Safe in a signal handler.
+    /// Returns the activity of this thread. Safe in a signal handler.
     pub(crate) fn current() -> Option<&'static Self> {
         let current = CURRENT.get();
         // SAFETY: `CURRENT` is null or was set from a `&'static Activity` in `enter`.
@@ -133,7 +133,7 @@ impl Activity {
         NEWEST.is_filled()
     }
 
-    /// All activities, youngest first. Safe in a signal handler.
+    /// Returns all activities, youngest first. Safe in a signal handler.
     pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
         std::iter::successors(NEWEST.get(), |activity: &&'static Self| {
             // SAFETY: `next` is null or an earlier activity, which lives for ever.
@@ -155,7 +155,7 @@ pub struct CallUnderWay {
     pub number: u64,
 }
 
-/// All calls into plugins that have not returned at this moment, the youngest objects first.
+/// Returns all calls into plugins that have not returned at this moment, the youngest objects first.
 pub fn calls_under_way() -> impl Iterator<Item = CallUnderWay> {
     Activity::all().filter_map(|activity| {
         let (number, call) = activity.numbered_call();

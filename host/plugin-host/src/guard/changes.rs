@@ -50,8 +50,8 @@ pub struct ProcessChange {
 
 static CHANGES: Mutex<Vec<ProcessChange>> = Mutex::new(Vec::new());
 
-/// Everything that plugins have changed in this process so far, each change once. The host has put back all but the
-/// handlers of signals.
+/// Returns everything that plugins have changed in this process so far, each change once. The host has put back all but
+/// the handlers of signals.
 #[must_use]
 pub fn process_changes() -> Vec<ProcessChange> {
     CHANGES.lock().clone()

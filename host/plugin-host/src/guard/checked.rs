@@ -78,8 +78,8 @@ fn checked_with(
     })
 }
 
-/// A plugin's message as the end of a line: lossy UTF-8 without white space around it. A character that steers a
-/// terminal, which could forge a line of a log or on the screen, becomes a space.
+/// Returns a plugin's message as the end of a line: lossy UTF-8 without white space around it. A character that steers
+/// a terminal, which could forge a line of a log or on the screen, becomes a space.
 pub(crate) fn readable(message: &[u8]) -> String {
     String::from_utf8_lossy(message).replace(steers, " ").trim().to_owned()
 }

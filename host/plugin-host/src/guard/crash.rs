@@ -1,8 +1,8 @@
 //! The last words of a process that a plugin has brought down by a signal.
 //!
 //! Native code can end the process with a signal, and nothing can be saved then. The remaining option is to report
-//! which plugin, which call, which instance and which sample it was, in a file and on stderr, and to exit with a
-//! code of its own. The handler uses only what POSIX calls async-signal-safe, and a buffer on its own stack.
+//! which plugin, which call, which instance and which sample it was, in a file and on stderr, and to exit with its own
+//! code. The handler uses only what POSIX calls async-signal-safe, and a buffer on its own stack.
 //!
 //! # Limits
 //! A stack that overflows on a thread of the plugin's own leaves no room for a handler: only threads of Rust's standard
@@ -75,8 +75,8 @@ pub fn install(report_path: &Path) -> Result<(), PluginHostError> {
     install_with(report_path, libc::O_APPEND)
 }
 
-/// Does the same as [`install`], for a program without a folder of its own: the report is
-/// `proctor-crash-PID.txt` in the folder for temporary files. An existing file or link there is left alone.
+/// Does the same as [`install`], for a program without its own folder: the report is `proctor-crash-PID.txt` in the
+/// folder for temporary files. An existing file or link there is left alone.
 ///
 /// # Errors
 /// Same as [`install`].

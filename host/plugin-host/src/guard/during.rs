@@ -50,7 +50,7 @@ impl Activity {
 /// Ends the process if an exception of the plugin leaves `invoke`, before anything of the host unwinds.
 ///
 /// The functions of the ABI may not unwind, so a call of one has no landing pad that an exception would find; the
-/// exception goes on to the caller's caller. That is here, through a pointer that the compiler cannot see through.
+/// exception continues to the caller's caller. That is here, through a pointer that the compiler cannot see through.
 fn end_at_exception<R, F: FnOnce() -> R>(invoke: F) -> R {
     let call: fn(F) -> R = black_box(call_once::<R, F>);
     let end = EndAtException;

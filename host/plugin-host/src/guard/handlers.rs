@@ -29,7 +29,7 @@ fn signals() -> impl Iterator<Item = (c_int, &'static str)> {
     CRASHES.into_iter().chain(INTERRUPTS)
 }
 
-/// The handlers as they are at one moment.
+/// The handlers at one moment.
 struct Handlers([usize; CRASHES.len() + INTERRUPTS.len()]);
 
 impl Handlers {
@@ -48,7 +48,7 @@ impl Handlers {
     }
 }
 
-/// The handler of a signal. Async-signal-safe.
+/// Returns the handler of a signal. Async-signal-safe.
 pub(super) fn handler_of(signal: c_int) -> usize {
     // SAFETY: all-zero bytes are a valid `sigaction`.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
@@ -57,7 +57,7 @@ pub(super) fn handler_of(signal: c_int) -> usize {
     action.sa_sigaction
 }
 
-/// The process that has sent a signal; `None` for the system, as where keys are pressed. Async-signal-safe.
+/// Returns the process that has sent a signal; `None` for the system, as where keys are pressed. Async-signal-safe.
 pub(super) fn sender(info: &libc::siginfo_t) -> Option<libc::pid_t> {
     // SAFETY: a signal that a process has sent has its id in this place.
     (info.si_code == libc::SI_USER).then(|| unsafe { info.si_pid() })

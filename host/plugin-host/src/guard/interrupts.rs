@@ -26,16 +26,16 @@ const BOTH_WAYS: Duration = Duration::from_secs(1);
 /// Descriptor that each request is written to, or -1.
 static REQUESTS: AtomicI32 = AtomicI32::new(-1);
 
-/// How a request reached this process.
+/// Way by which a request reached this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// Directly from its sender.
     Itself = 0,
-    /// From the parent.
+    /// The request came from the parent.
     Parent = 1,
 }
 
-/// Calls `act` for each request, on a thread of its own. A signal that was ignored when the process started, as under
+/// Calls `act` for each request, on its own thread. A signal that was ignored when the process started, as under
 /// `nohup` or in the background of a shell, stays ignored. To be called once.
 ///
 /// # Errors
@@ -91,14 +91,14 @@ extern "C" fn on_signal(_signal: c_int, info: *mut libc::siginfo_t, _context: *m
     unsafe { *libc::__errno_location() = error };
 }
 
-/// Requests that came by one way, and by the other not yet.
+/// Requests that came by one way, but not yet by the other.
 #[derive(Debug, Default)]
 struct Seen {
     by: [VecDeque<Instant>; 2],
 }
 
 impl Seen {
-    /// Returns whether a request that comes now by this way did not come by the other one before.
+    /// Returns whether a request that now comes by this way did not come by the other one before.
     fn is_new(&mut self, way: Way, now: Instant) -> bool {
         let [itself, parent] = &mut self.by;
         let (own, other) = match way {

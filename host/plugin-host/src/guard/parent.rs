@@ -1,4 +1,5 @@
-//! Runs the parent of the program: a process that waits for its end, and reports what the program itself could not.
+//! Runs the parent of the program: a process that waits for its end, and reports what the program could not report
+//! itself.
 //!
 //! Nothing in a process sees it end by `_exit`, by a system call or by SIGKILL. So [`start`] makes a copy of the
 //! process, which is the program from there on. The process that was started, whose id the user and the shell know,
@@ -34,8 +35,7 @@ use crate::guard::{
     shared,
 };
 
-/// Signals that stop a process and have it go on, or that it hears of and mostly ignores. The parent takes them as they
-/// are.
+/// Signals that stop a process and have it continue, or that it mostly ignores. The parent leaves them as they are.
 const NOT_TAKEN: [c_int; 6] =
     [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU, libc::SIGCONT, libc::SIGWINCH, libc::SIGURG];
 
@@ -43,9 +43,9 @@ const NOT_TAKEN: [c_int; 6] =
 /// and then to the group that the child is in.
 const ONCE: Duration = Duration::from_millis(20);
 
-/// Starts the program: returns in a copy of this process, for which this one waits. To be called before
-/// anything else, and before there is a second thread. A process under a debugger goes on as it is: the
-/// debugger looks at the program.
+/// Starts the program: returns in a copy of this process, for which this one waits. To be called before anything else,
+/// and before there is a second thread. A process under a debugger continues as it is: the debugger looks at the
+/// program.
 ///
 /// # Errors
 /// If the process has several threads, or the system refuses. Then it goes on as it is.
@@ -93,7 +93,7 @@ fn end_with(parent: libc::pid_t) {
     }
 }
 
-/// Signals that the parent takes one after the other.
+/// Signals that the parent takes one after another.
 fn taken() -> libc::sigset_t {
     // SAFETY: all-zero bytes are a valid set.
     let mut set: libc::sigset_t = unsafe { mem::zeroed() };
@@ -156,7 +156,7 @@ fn wait_for(program: libc::pid_t) -> ! {
     }
 }
 
-/// Waits for the end of the program, and for nothing else.
+/// Waits only for the end of the program.
 fn wait_alone_for(program: libc::pid_t) -> ! {
     loop {
         let mut status = 0;
@@ -178,8 +178,8 @@ fn end_of(program: libc::pid_t) -> Option<c_int> {
     (ended == program).then_some(status)
 }
 
-/// Ends as the program has, and reports what the program could not. `passed_on` is the last signal that it
-/// was sent from here.
+/// Ends as the program has, and reports what the program could not. `passed_on` is the last signal that this process
+/// sent it.
 fn end_as(program: libc::pid_t, status: c_int, passed_on: Option<c_int>) -> ! {
     let has_plugin = Activity::is_any();
     if libc::WIFEXITED(status) {

@@ -46,7 +46,7 @@ static END_REPORT: Slot<EndReport> = unsafe { Slot::new(3) };
 
 struct EndReport {
     file: &'static ReportFile,
-    /// Text in front of the report.
+    /// Text before the report.
     beginning: &'static str,
 }
 
@@ -118,7 +118,7 @@ pub(super) fn is_id_of_parent(process: libc::pid_t) -> bool {
     process != 0 && PARENT.load(Ordering::Relaxed) == process
 }
 
-/// Id of the program, as the user knows it: of its parent, if it has one.
+/// Returns the id of the program, as the user knows it: of its parent, if it has one.
 pub(super) fn program_id() -> u32 {
     match PARENT.load(Ordering::Relaxed) {
         0 => id(),
@@ -126,8 +126,8 @@ pub(super) fn program_id() -> u32 {
     }
 }
 
-/// Ends the process at once with this exit code. Plugin code no longer runs, and nothing is flushed: the host
-/// holds back none of its output.
+/// Ends the process at once with this exit code. Plugin code no longer runs, and nothing is flushed: the host buffers
+/// none of its output.
 pub fn end(code: i32) -> ! {
     IS_ENDING.store(true, Ordering::SeqCst);
     end_here(code)
@@ -150,7 +150,7 @@ pub(super) fn wait_for_end() -> ! {
     }
 }
 
-/// Called by the system where something calls `exit` or `quick_exit`, or returns from `main`.
+/// Called by the system if code calls `exit` or `quick_exit`, or returns from `main`.
 extern "C" fn on_exit() {
     if is_fork() || !Activity::is_any() {
         return;
@@ -166,7 +166,8 @@ extern "C" fn after_fork() {
     FORK_COUNT.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Number of times that the process was copied by `fork` since [`notice_ends`]; to start another program takes none.
+/// Returns the number of times that the process was copied by `fork` since [`notice_ends`]; to start another program
+/// takes none.
 #[must_use]
 pub fn fork_count() -> u64 {
     FORK_COUNT.load(Ordering::Relaxed)
@@ -182,7 +183,7 @@ pub(super) fn is_fork() -> bool {
     IS_FORK.load(Ordering::Relaxed)
 }
 
-/// Ends a copy that has come back from the call in which it was made: it must not go on as a second host.
+/// Ends a copy that has come back from the call in which it was made: it must not continue as a second host.
 #[cold]
 pub(super) fn end_fork(activity: &Activity) -> ! {
     let mut report = Report::new();

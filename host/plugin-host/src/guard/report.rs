@@ -1,5 +1,5 @@
-//! Reports what brings a process down: a text of bounded length, made without allocation, so that a signal
-//! handler can make it.
+//! Reports the cause of a process's end: a text of bounded length, made without allocation, so that a signal handler
+//! can make it.
 
 use std::{ffi::c_int, ptr};
 
@@ -21,8 +21,8 @@ impl Report {
         Self { bytes: [0; CAPACITY], length: 0 }
     }
 
-    /// Creates the report of something that was `done` to the process on this thread: by which plugin, in
-    /// which call, and what the others were doing meanwhile.
+    /// Creates the report of an event that was `done` to the process on this thread: by which plugin, in which call,
+    /// and the other threads' calls meanwhile.
     pub(super) fn of(done: &[&str]) -> Self {
         match Activity::current() {
             Some(activity) => Self::by(activity, done),
@@ -30,8 +30,8 @@ impl Report {
         }
     }
 
-    /// The report of something that was `done` to a process that has ended, of whose threads nothing is known but the
-    /// calls: the only one that was in a call has done it.
+    /// Returns the report of an event that was `done` to a process that has ended, of whose threads only the calls are
+    /// known: the only one that was in a call has caused it.
     pub(super) fn after_the_end(done: &[&str]) -> Self {
         let mut in_calls = Activity::all().filter(|activity| activity.call().is_some());
         match (in_calls.next(), in_calls.next()) {
@@ -46,7 +46,7 @@ impl Report {
         }
     }
 
-    /// The report of the end of the program that is no plugin's doing.
+    /// Returns the report of the end of the program that is no plugin's doing.
     pub(super) fn of_the_program(done: &[&str]) -> Self {
         let mut report = Self::new();
         report.texts(done).text("\n");

@@ -1,4 +1,4 @@
-//! Files for reports: one that is made when there is something to report, and one that is open all the time.
+//! Files for reports: one that is made on demand, and one that is open all the time.
 
 use std::{
     ffi::{CStr, c_int},
@@ -18,7 +18,7 @@ static OPEN_FILE: AtomicI32 = AtomicI32::new(-1);
 
 /// A file that is made for a report.
 pub(super) struct ReportFile {
-    /// Its path, with the zero at the end.
+    /// Path, with the zero at the end.
     path: &'static [u8],
     /// Flags to open it with.
     flags: c_int,
@@ -51,7 +51,7 @@ pub(super) fn open_for_reports(file: File) {
     OPEN_FILE.store(file.into_raw_fd(), Ordering::Release);
 }
 
-/// Writes the report to the file that is open for it, if there is one, in the place of the call that was noted there.
+/// Writes the report to the file that is open for it, if there is one, in place of the call that was noted there.
 pub(super) fn write_to_open_file(report: &Report) {
     if let Some(open) = emptied_file() {
         report.write_to(open);

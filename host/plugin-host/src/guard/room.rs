@@ -1,5 +1,5 @@
-//! Room for a message of a plugin, with a guard behind it: a plugin that writes beyond the end crashes there and then,
-//! in its call, and damages nothing of the host's.
+//! Room for a message of a plugin, with a guard behind it: a plugin that writes beyond the end crashes at once, in its
+//! call, and damages nothing of the host's.
 
 use std::{alloc::Layout, ffi::c_void, ptr, slice};
 
@@ -50,7 +50,7 @@ impl Room {
         (unsafe { libc::mprotect(guard, page, libc::PROT_NONE) } == 0).then_some(room)
     }
 
-    /// The start of it, for a plugin to write to.
+    /// Returns the start of it, for a plugin to write to.
     pub(super) fn start(&mut self) -> *mut u8 {
         self.start
     }

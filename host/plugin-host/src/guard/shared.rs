@@ -47,7 +47,7 @@ static OWN: Block = Block::new();
 /// Block of a program with a parent, or null.
 static SHARED: AtomicPtr<Block> = AtomicPtr::new(ptr::null_mut());
 
-/// True in the parent, which sees nothing else of the program's memory.
+/// True in the parent, which sees no other part of the program's memory.
 static IS_PARENT: AtomicBool = AtomicBool::new(false);
 
 fn block() -> &'static Block {
@@ -104,7 +104,7 @@ fn end_of(process: libc::pid_t, code: c_int) -> u64 {
     u64::from(process.cast_unsigned()) << 32 | u64::from((code & 0xff).cast_unsigned())
 }
 
-/// Id of this process. Async-signal-safe.
+/// Returns the id of this process. Async-signal-safe.
 pub(super) fn own_id() -> libc::pid_t {
     // SAFETY: has no arguments and is async-signal-safe.
     unsafe { libc::getpid() }
@@ -138,7 +138,7 @@ impl<T: Sync + 'static> Slot<T> {
         &block().slots[self.index]
     }
 
-    /// The value. Async-signal-safe, as is all of this.
+    /// Returns the value. Async-signal-safe, as is all of this.
     pub(super) fn get(&self) -> Option<&'static T> {
         // SAFETY: only `set` and `push` fill this slot, with values of this type that live for ever.
         unsafe { seen(self.place().load(Ordering::Acquire).cast::<T>()) }
@@ -155,7 +155,7 @@ impl<T: Sync + 'static> Slot<T> {
         self.place().store(address_of(value), Ordering::Release);
     }
 
-    /// Takes the value out.
+    /// Removes the value.
     pub(super) fn take(&self) -> Option<&'static T> {
         // SAFETY: as in `get`.
         unsafe { seen(self.place().swap(ptr::null_mut(), Ordering::AcqRel).cast::<T>()) }
@@ -226,7 +226,7 @@ pub(super) fn keep_text(text: &str) -> &'static str {
     str::from_utf8(keep_bytes(text.as_bytes())).unwrap_or_default()
 }
 
-/// Room in the memory that both have.
+/// Returns room in the memory that both have.
 fn room(layout: Layout) -> Option<*mut u8> {
     let start = SHARED.load(Ordering::Acquire).cast::<u8>();
     let place = |used: usize| used.checked_next_multiple_of(layout.align());

@@ -25,8 +25,8 @@ use crate::{
     guard::changes::{ProcessPart, note},
 };
 
-/// Returns whether the state is looked at around this call: not in the timed part, nor on a thread that ends
-/// with the call; nor under Miri, which has no such state.
+/// Returns whether the state is examined around this call: not in the timed part, nor on a thread that ends with the
+/// call; nor under Miri, which has no such state.
 pub(super) fn is_guarded(call: Call) -> bool {
     // The thread of an instance is the plugin's to set.
     let is_hook = matches!(call, Call::BeginThread | Call::EndThread);
@@ -141,8 +141,8 @@ impl ThreadState {
     }
 }
 
-/// The state of the thread that starts the timed part. Where it issues the queries itself, a plugin may change it in
-/// [`Call::Issue`], and what follows on it are the figures of the test.
+/// The state of the thread that starts the timed part. If it issues the queries itself, a plugin may change it in
+/// [`Call::Issue`], and the figures of the test include the consequences.
 #[derive(Default)]
 pub(crate) struct StateAtStart(Mutex<Option<(ThreadId, Box<ThreadState>)>>);
 

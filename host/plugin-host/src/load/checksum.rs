@@ -22,14 +22,14 @@ pub(crate) struct Checksum {
 }
 
 impl Checksum {
-    /// Starts to compute it, on a thread of its own.
+    /// Starts to compute it, on its own thread.
     pub(crate) fn start(file: File) -> Self {
         let thread =
             thread::Builder::new().name(CHECKSUM_THREAD.into()).spawn(move || sha256_of(&file).ok()).ok();
         Self { thread: Mutex::new(thread), text: OnceLock::new() }
     }
 
-    /// The checksum in hexadecimal, waited for; `None` if the file cannot be read.
+    /// Returns the checksum in hexadecimal, waited for; `None` if the file cannot be read.
     pub(crate) fn get(&self) -> Option<&str> {
         let wait = || {
             let thread = self.thread.lock().take();

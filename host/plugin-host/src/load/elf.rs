@@ -2,7 +2,7 @@
 //!
 //! The dynamic linker maps a file as its headers say and touches the pages: a file that was cut off, as by an
 //! interrupted copy, ends the process with SIGBUS. So the headers are compared with the length first. Only 64-bit
-//! little-endian ELF is looked at. A library for another processor the linker passes over, and says then that there is
+//! little-endian ELF is examined. A library for another processor the linker passes over, and says then that there is
 //! no such file. Whatever else is wrong with a file, it says itself.
 
 use std::{
@@ -84,7 +84,7 @@ pub fn missing_end(mut file: &File) -> io::Result<Option<(u64, u64)>> {
     Ok((needed > length).then_some((needed, length)))
 }
 
-/// The little-endian number of `size` bytes at `offset`.
+/// Returns the little-endian number of `size` bytes at `offset`.
 fn number(bytes: &[u8], offset: usize, size: usize) -> u64 {
     bytes[offset..offset + size].iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }

@@ -42,7 +42,7 @@ pub(crate) fn check_layout(
     Ok(true)
 }
 
-/// The version of the crate that made this description.
+/// Returns the version of the crate that made this description.
 fn words_of(header: &AbiHeader) -> String {
     if header.magic_string == AbiHeader::VALUE.magic_string {
         format!("abi_stable {}.{}", header.abi_major, header.abi_minor)

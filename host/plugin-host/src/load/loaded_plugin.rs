@@ -1,4 +1,4 @@
-//! Loading a library, agreeing on a version, and checking the table that it hands out.
+//! Loads a library, agrees on a version, and checks the exported table.
 
 use std::{
     fs::{self, File, Metadata},
@@ -136,7 +136,7 @@ impl LoadedPlugin {
     /// a process.
     ///
     /// # Errors
-    /// Errors of [`load`](Self::load), and if the process records a plugin already.
+    /// Returns the errors of [`load`](Self::load), and if the process records a plugin already.
     pub fn load_recorded(location: &PluginLocation, recorder: &Recorder) -> Result<Self, PluginHostError> {
         Self::load_through(location, Some(recorder), &mut |_| ())
     }
@@ -170,7 +170,7 @@ impl LoadedPlugin {
     /// called. `source` describes the plugin until its name is known.
     ///
     /// # Errors
-    /// Error of `load`, a sentence that names the plugin, or a fault in the description.
+    /// Returns the error of `load`, a sentence that names the plugin, or a fault in the description.
     pub fn elsewhere(
         stand_in: LinkedPlugin,
         source: &str,
@@ -212,7 +212,7 @@ impl LoadedPlugin {
         self.table().warm_up_query.is_some()
     }
 
-    /// Returns the plugin's own description, and the list of what it can run.
+    /// Returns the plugin's own description, and the list of its models.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.loaded.manifest
@@ -224,8 +224,8 @@ impl LoadedPlugin {
         &self.loaded.identity
     }
 
-    /// SHA-256, in hexadecimal, of the library, or of the program if the plugin is linked in; `None` if that cannot be
-    /// read. It is computed on a thread of its own from the moment of loading on, and waited for here.
+    /// Returns the SHA-256, in hexadecimal, of the library, or of the program if the plugin is linked in; `None` if
+    /// that cannot be read. It is computed on its own thread from the moment of loading on, and waited for here.
     #[must_use]
     pub fn sha256(&self) -> Option<&str> {
         self.loaded.checksum.as_ref()?.get()
@@ -247,7 +247,7 @@ impl LoadedPlugin {
         &self.loaded.table
     }
 
-    /// The same plugin behind another table.
+    /// Returns the same plugin behind another table.
     pub(crate) fn with_table(&self, table: Table) -> Self {
         let Loaded { manifest, identity, checksum, entry, .. } = &*self.loaded;
         let (manifest, identity) = (manifest.clone(), identity.clone());
@@ -262,7 +262,7 @@ impl LoadedPlugin {
             .is_some_and(|found| !found.is_null())
     }
 
-    /// The entry, to be asked again.
+    /// Returns the entry, to be asked again.
     pub(super) fn entry(&self) -> ProctorPluginEntry {
         self.loaded.entry
     }
@@ -316,7 +316,7 @@ impl LoadedPlugin {
         }
     }
 
-    /// Negotiates with an entry, wherever it comes from. `source_name` is for the errors.
+    /// Negotiates with an entry of any origin. `source_name` is for the errors.
     pub(crate) fn from_entry(
         entry: ProctorPluginEntry,
         source_name: &str,
@@ -376,7 +376,7 @@ impl LoadedPlugin {
     }
 }
 
-/// The entry, or one that records.
+/// Returns the entry, or one that records.
 fn recorded(
     entry: ProctorPluginEntry,
     recorder: Option<&Recorder>,
@@ -444,7 +444,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     of(one) == of(other)
 }
 
-/// The dynamic linker's own words, without the wrapping.
+/// Returns the dynamic linker's own words, without the wrapping.
 fn innermost(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), innermost)
 }

@@ -1,4 +1,4 @@
-//! From the ABI's manifest to [`Manifest`], with every pointer and value checked.
+//! Turns the ABI's manifest into [`Manifest`], with every pointer and value checked.
 
 use proctor_plugin_api::{
     Manifest, ModelSupport, OptionKind, OptionSpec,
@@ -76,7 +76,7 @@ pub(crate) unsafe fn read_manifest(
     Ok(manifest)
 }
 
-/// A row, or `None` for one of a newer plugin that has no scenario which this host knows.
+/// Returns a row, or `None` for one of a newer plugin that has no scenario which this host knows.
 ///
 /// # Safety
 /// The plugin vouches for what `row` points to.
@@ -118,7 +118,7 @@ unsafe fn read_model(
     }))
 }
 
-/// An option, or `None` for one of a newer plugin whose kind this host does not know: it cannot be set.
+/// Returns an option, or `None` for one of a newer plugin whose kind this host does not know: it cannot be set.
 ///
 /// # Safety
 /// The plugin vouches for what `raw` points to.

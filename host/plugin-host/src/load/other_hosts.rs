@@ -60,7 +60,7 @@ impl LoadedPlugin {
     /// Asks the entry once more, as another host. All structures are longer than ABI 1.0 has them.
     ///
     /// # Errors
-    /// A table that cannot be, or a reason that is written beyond the room for it.
+    /// Fails for a table that cannot be, or a reason that is written beyond the room for it.
     pub fn answer_to(&self, host: OtherHost) -> Result<EntryAnswer, PluginHostError> {
         let plugin = &self.manifest().name;
         let reader = Reader { source_name: plugin };

@@ -35,7 +35,7 @@ impl OptionTexts {
 /// Holds a manifest against the rules.
 ///
 /// # Errors
-/// The first value that breaks one.
+/// Returns the first value that breaks one.
 pub(super) fn check_manifest(reader: Reader<'_>, manifest: &Manifest) -> Result<(), PluginHostError> {
     let Manifest { name, vendor, version, license, description, models, options, .. } = manifest;
     let wrong = |what: &str| Err(reader.bad_manifest(what));

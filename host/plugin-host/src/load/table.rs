@@ -26,7 +26,7 @@ type VirtualFunction = unsafe extern "C" fn(
 pub(crate) type ExplainFunction =
     unsafe extern "C" fn(*mut ProctorModel, *const ProctorTextSink, *mut ProctorError) -> ProctorStatus;
 
-/// A function of an instance that takes nothing else.
+/// A function of an instance without other arguments.
 pub(crate) type InstanceFunction =
     unsafe extern "C" fn(*mut ProctorInstance, *mut ProctorError) -> ProctorStatus;
 
@@ -59,7 +59,7 @@ pub(crate) struct LiveInstances {
     pub(crate) destroy: InstanceFunction,
 }
 
-/// Functions of a plugin, checked: the required ones are there.
+/// Functions of a plugin, checked: the required ones exist.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) raw: ProctorPlugin,
@@ -152,7 +152,7 @@ pub(crate) fn explain_extension(
     extension.map(explain).transpose()
 }
 
-/// The functions for the threads of instances; none if the plugin does not have that extension.
+/// Returns the functions for the threads of instances; none if the plugin does not have that extension.
 pub(super) fn thread_extension(
     table: &ProctorPlugin,
     reader: Reader<'_>,
@@ -175,7 +175,7 @@ pub(super) fn thread_extension(
     }))
 }
 
-/// The functions for several batches in flight; none if the plugin does not have that extension.
+/// Returns the functions for several batches in flight; none if the plugin does not have that extension.
 pub(super) fn submit_extension(
     table: &ProctorPlugin,
     reader: Reader<'_>,
@@ -193,7 +193,7 @@ pub(super) fn submit_extension(
     }))
 }
 
-/// The functions for instances that come and go; none if the plugin does not have that extension.
+/// Returns the functions for instances that come and go; none if the plugin does not have that extension.
 pub(super) fn live_extension(
     table: &ProctorPlugin,
     reader: Reader<'_>,
@@ -210,7 +210,7 @@ pub(super) fn live_extension(
     }))
 }
 
-/// An extension that no manifest promises; `None` if the plugin does not have it.
+/// Returns an extension that no manifest promises; `None` if the plugin does not have it.
 ///
 /// # Safety
 /// The id names the structure `T`.
@@ -244,7 +244,7 @@ fn extension(
     if pointer.is_null() { Err(missing("its function `extension` returns null for it")) } else { Ok(pointer) }
 }
 
-/// Answer of a plugin to an id, which may be null; `None` if it has no function to ask.
+/// Returns a plugin's answer to an id, which may be null; `None` if it has no function to ask.
 pub(super) fn ask(
     table: &ProctorPlugin,
     activity: &'static Activity,

@@ -86,7 +86,7 @@ impl LoadedPlugin {
         })
     }
 
-    /// Name, value and text of each option; paths are made absolute.
+    /// Returns the name, value and text of each option; paths are made absolute.
     fn check_options(
         &self,
         options: &Options,
@@ -109,7 +109,7 @@ impl LoadedPlugin {
     }
 }
 
-/// The ABI's form of an option; borrows `name` and `text`.
+/// Returns the ABI's form of an option; borrows `name` and `text`.
 fn raw_option(name: &str, value: &OptionValue, text: &str) -> ProctorOptionValue {
     let mut raw = ProctorOptionValue {
         name: borrowed(name),
@@ -148,7 +148,7 @@ impl Backend {
         self.inner.host.set_sink(sink);
     }
 
-    /// The host's side of it.
+    /// Returns the host's side of it.
     #[must_use]
     pub fn host_side(&self) -> HostSide {
         HostSide::new(self.inner.host)

@@ -22,7 +22,7 @@ pub struct ModelDemand {
     pub files: Vec<(String, PathBuf)>,
     /// Tensors of one sample that go in.
     pub inputs: Vec<TensorSpec>,
-    /// Tensors of one sample that come out.
+    /// Output tensors of one sample.
     pub outputs: Vec<TensorSpec>,
     /// True if the last output may have fewer elements than its shape, such as the tokens of an answer.
     pub last_output_varies: bool,
@@ -34,7 +34,7 @@ pub struct ModelDemand {
     pub batch_size_max: u32,
     /// Number of instances; 0 for a model that is given whole queries.
     pub instance_count: u32,
-    /// The load that the run will bring, as far as it is known.
+    /// The expected load of the run, as far as it is known.
     pub intent: Intent,
     /// Processors and device of each instance, or of each copy of a plugin that is given whole queries; an
     /// instance without processors may run anywhere.
@@ -50,17 +50,17 @@ pub(crate) struct Match {
     pub(crate) files: Vec<(String, PathBuf)>,
 }
 
-/// A file that a model can be had in.
+/// A file of a model in one format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileOffer {
-    /// Its format, such as `onnx`.
+    /// Format, such as `onnx`.
     pub format: String,
-    /// The precision that it is meant for; `None` if it serves any.
+    /// The precision for which it is intended; `None` if it serves any.
     pub precision: Option<String>,
 }
 
-/// The first row of the manifest that meets the demand with one of these files on offer, for its precision. The files
-/// of the demand do not matter.
+/// Returns the first row of the manifest that meets the demand with one of these files on offer, for its precision. The
+/// files of the demand do not matter.
 ///
 /// It lets a host find out which files are wanted before it fetches any. With them and the row's precision in the
 /// demand, the row that is matched then is this one.
@@ -76,7 +76,7 @@ pub fn choose_row<'a>(
     first_row(manifest, demand, offers)
 }
 
-/// The error of a plugin whose manifest has `declared` where something else was asked for.
+/// Returns the error of a plugin whose manifest has `declared` instead of the requested value.
 pub(super) fn not_declared(plugin: &str, wanted: &str, declared: &str) -> PluginHostError {
     PluginHostError::Demand(format!("plugin {plugin} does not declare {wanted}; it declares {declared}"))
 }
@@ -112,7 +112,7 @@ pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<
     })
 }
 
-/// The first row of the manifest that meets the demand with one of the files on offer.
+/// Returns the first row of the manifest that meets the demand with one of the files on offer.
 fn first_row<'a>(
     manifest: &'a Manifest,
     demand: &ModelDemand,

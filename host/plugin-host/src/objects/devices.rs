@@ -37,7 +37,7 @@ struct Collected<'a> {
 }
 
 impl Backend {
-    /// The devices of the plugin. [main thread]
+    /// Returns the devices of the plugin. [main thread]
     ///
     /// # Errors
     /// If the plugin cannot list its devices, or a device is malformed.

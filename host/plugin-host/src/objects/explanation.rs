@@ -1,4 +1,4 @@
-//! Text that a plugin hands over in pieces.
+//! Text that a plugin passes in pieces.
 
 use std::ffi::c_void;
 
@@ -19,10 +19,10 @@ impl<'a> Explanation<'a> {
         Self { plugin, text: String::new(), problem: None }
     }
 
-    /// The whole text; none if there is nothing but white space.
+    /// Returns the whole text; none if there is nothing but white space.
     ///
     /// # Errors
-    /// The first piece that is no text, or that there is too much of it.
+    /// Returns the first piece that is no text, or that there is too much of it.
     pub(crate) fn finish(self) -> Result<Option<String>, PluginHostError> {
         match self.problem {
             Some(problem) => Err(problem),

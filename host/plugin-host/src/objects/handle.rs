@@ -32,7 +32,7 @@ impl<T> Handle<T> {
 /// No text.
 pub(crate) const NO_TEXT: ProctorString = ProctorString { data: ptr::null(), length: 0 };
 
-/// A text of the host as the ABI has it, valid as long as `text`.
+/// Returns a text of the host in the form of the ABI, valid as long as `text`.
 pub(crate) fn borrowed(text: &str) -> ProctorString {
     ProctorString { data: text.as_ptr(), length: text.len() }
 }

@@ -43,7 +43,7 @@ use crate::{
 pub struct Instance {
     pub(super) model: Arc<ModelInner>,
     index: u32,
-    /// Only taken by `destroy` and `drop`.
+    /// Taken only by `destroy` and `drop`.
     pub(super) handle: Option<Handle<ProctorInstance>>,
     pub(super) activity: &'static Activity,
     /// The threads that have begun.
@@ -191,7 +191,7 @@ impl Instance {
         destroyed
     }
 
-    /// Number of this instance, counted from 0.
+    /// Returns the number of this instance, counted from 0.
     #[must_use]
     pub fn index(&self) -> u32 {
         self.index
@@ -200,7 +200,7 @@ impl Instance {
     /// Runs prepared samples as one batch and throws the outputs away. [main thread]
     ///
     /// # Errors
-    /// A wrong state, a sample that is not prepared, more samples than demanded, or why the plugin cannot.
+    /// Fails for a wrong state, a sample that is not prepared, more samples than demanded, or if the plugin cannot.
     pub fn warm_up(&mut self, samples: &[SampleIndex]) -> Result<(), PluginHostError> {
         let batch: Vec<QuerySample> =
             samples.iter().map(|&index| QuerySample { id: WARM_UP_ID, index }).collect();
@@ -262,8 +262,8 @@ impl Instance {
     /// An output of wrong size fails its sample alone, and is a fault of the backend.
     ///
     /// # Errors
-    /// A wrong state, a sample that is not prepared, more samples than demanded, or the plugin's failure: then every
-    /// sample of the batch has failed.
+    /// Fails for a wrong state, a sample that is not prepared, more samples than demanded, or the plugin's failure:
+    /// then every sample of the batch has failed.
     pub fn execute(&mut self, batch: &[QuerySample]) -> Result<(), PluginHostError> {
         self.model.expect(Call::Execute, &[State::Running])?;
         self.check_thread(Call::Execute)?;
@@ -276,7 +276,7 @@ impl Instance {
     /// instances that are executing, this one included. [issuing thread]
     ///
     /// # Errors
-    /// Errors of [`execute`](Self::execute), and [`PluginHostError::Demand`] without virtual time.
+    /// Returns the errors of [`execute`](Self::execute), and [`PluginHostError::Demand`] without virtual time.
     pub fn execute_virtual(
         &mut self,
         batch: &[QuerySample],

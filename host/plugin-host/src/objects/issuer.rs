@@ -1,4 +1,4 @@
-//! Issuing threads, and what each of them has of a model.
+//! Issuing threads, and each one's part of a model.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,8 +27,8 @@ pub struct Issuer {
 }
 
 impl Model {
-    /// The hands of all threads that issue in a test. The threads take turns, unless the plugin says that it takes
-    /// several queries at the same time. [main thread]
+    /// Returns the hands of all threads that issue in a test. The threads take turns, unless the plugin says that it
+    /// takes several queries at the same time. [main thread]
     ///
     /// # Errors
     /// No issue extension, or another thread.
@@ -55,8 +55,8 @@ impl Issuer {
     /// Hands a query, or a part of one, to the plugin, which completes it through the sink. [issuing thread]
     ///
     /// # Errors
-    /// A wrong state, or the plugin's refusal: then the caller fails every sample that was not completed yet, or issues
-    /// the query again if the plugin [is busy](PluginHostError::is_busy).
+    /// Fails for a wrong state, or the plugin's refusal: then the caller fails every sample that was not completed yet,
+    /// or issues the query again if the plugin [is busy](PluginHostError::is_busy).
     #[inline]
     pub fn issue(&self, part: QueryPart<'_>) -> Result<(), PluginHostError> {
         let Self { model, issue, activity, turn } = self;

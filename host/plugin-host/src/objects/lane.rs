@@ -31,7 +31,7 @@ use crate::{
     },
 };
 
-/// One of the batches that an instance may have in flight. Lives on a thread of its own.
+/// One of the batches that an instance may have in flight. Lives on its own thread.
 pub struct Lane {
     instance: Arc<Mutex<Instance>>,
     slot: Arc<Slot>,
@@ -66,13 +66,14 @@ unsafe impl Send for Slot {}
 unsafe impl Sync for Slot {}
 
 impl Instance {
-    /// Number of batches that it takes at a time by [`into_lanes`](Self::into_lanes); 0 if it only executes.
+    /// Returns the number of batches that it takes at a time by [`into_lanes`](Self::into_lanes); 0 if it only
+    /// executes.
     #[must_use]
     pub fn in_flight_max(&self) -> u32 {
         self.in_flight_max
     }
 
-    /// The instance as one lane for each batch that it may have in flight.
+    /// Returns the instance as one lane for each batch that it may have in flight.
     ///
     /// # Errors
     /// If no machine has the memory for that many batches.
@@ -139,7 +140,7 @@ impl Lane {
     /// through the sink of the backend. [instance thread]
     ///
     /// # Errors
-    /// Errors of [`Instance::execute`]: then no sample is completed.
+    /// Returns the errors of [`Instance::execute`]: then no sample is completed.
     pub fn execute(&mut self, batch: &[QuerySample]) -> Result<(), PluginHostError> {
         // The inputs stay even if the samples are released meanwhile.
         let prepared = self.instance.lock().model.prepared.load_full();

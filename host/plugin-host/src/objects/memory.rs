@@ -44,7 +44,7 @@ struct Staging {
     begin: usize,
 }
 
-/// The functions of a plugin with memory of its own for samples; `None` if it has not that extension.
+/// Returns the functions of a plugin with memory of its own for samples; `None` if it has not that extension.
 pub(super) fn memory_extension(model: &ModelInner) -> Result<Option<ProctorMemory>, PluginHostError> {
     let (reader, activity) = (model.backend.reader(), model.backend.activity);
     // SAFETY: the id names this structure.
@@ -65,8 +65,8 @@ pub(super) fn memory_extension(model: &ModelInner) -> Result<Option<ProctorMemor
 }
 
 impl Model {
-    /// A range of zeros in memory of the plugin, of `size_bytes`, whole pages; `None` if the plugin leaves it to the
-    /// host. [main thread]
+    /// Returns a range of zeros in memory of the plugin, of `size_bytes`, whole pages; `None` if the plugin leaves it
+    /// to the host. [main thread]
     ///
     /// # Errors
     /// If the state is wrong, the plugin has no such memory, or its memory is unusable.
@@ -153,13 +153,13 @@ impl PluginRange {
         Ok(range)
     }
 
-    /// Kind of the memory.
+    /// Returns the kind of the memory.
     #[must_use]
     pub fn kind(&self) -> MemoryKind {
         self.kind
     }
 
-    /// The bytes as the host has them.
+    /// Returns the bytes as the host has them.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match &self.staging {
@@ -170,7 +170,7 @@ impl PluginRange {
         }
     }
 
-    /// The bytes as the host has them, to be written before the samples are prepared.
+    /// Returns the bytes as the host has them, to be written before the samples are prepared.
     #[must_use]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.staging {

@@ -110,7 +110,8 @@ impl Backend {
 }
 
 impl Model {
-    /// Leaves the plugin alone with its model for as long as the process lives: what hangs must not be called again.
+    /// Leaves the plugin alone with its model for as long as the process lives: a hanging plugin must not be called
+    /// again.
     pub fn abandon(&self) {
         mem::forget(self.clone());
     }
@@ -147,13 +148,13 @@ impl Model {
         })
     }
 
-    /// The demand that it was loaded for.
+    /// Returns the demand that it was loaded for.
     #[must_use]
     pub fn demand(&self) -> &ModelDemand {
         &self.inner.demand
     }
 
-    /// Precision that the model computes in.
+    /// Returns the precision that the model computes in.
     #[must_use]
     pub fn precision(&self) -> &str {
         &self.inner.precision
@@ -162,7 +163,7 @@ impl Model {
     /// Announces the samples that will be used next. [main thread]
     ///
     /// # Errors
-    /// A wrong state, a tensor of wrong shape, size or alignment, or why the plugin cannot use them.
+    /// Fails for a wrong state, a tensor of wrong shape, size or alignment, or if the plugin cannot use them.
     pub fn prepare(
         &self,
         samples: &[SampleIndex],
@@ -209,7 +210,7 @@ impl Model {
     /// away. A completion of any of them is a fault. Does nothing if the plugin has no such function. [main thread]
     ///
     /// # Errors
-    /// A wrong state, or why the plugin cannot.
+    /// Fails for a wrong state, or if the plugin cannot.
     pub fn warm_up(&self, samples: &[SampleIndex]) -> Result<(), PluginHostError> {
         let model = &*self.inner;
         model.expect(Call::WarmUp, &[State::Prepared])?;
@@ -227,7 +228,7 @@ impl Model {
     /// Begins the timed part. [main thread]
     ///
     /// # Errors
-    /// A wrong state, or why the plugin cannot.
+    /// Fails for a wrong state, or if the plugin cannot.
     pub fn start(&self) -> Result<(), PluginHostError> {
         let model = &*self.inner;
         model.expect(Call::Start, &[State::Prepared])?;
@@ -238,10 +239,10 @@ impl Model {
         Ok(())
     }
 
-    /// The plugin's counter of energy in joules, if it has one. [main thread]
+    /// Returns the plugin's counter of energy in joules, if it has one. [main thread]
     ///
     /// # Errors
-    /// Another thread, or why it cannot be read.
+    /// Fails for another thread, or if it cannot be read.
     pub fn read_energy(&self) -> Result<Option<f64>, PluginHostError> {
         let model = &*self.inner;
         model.expect_home(Call::ReadEnergy)?;
@@ -356,7 +357,7 @@ impl ModelInner {
         )))
     }
 
-    /// The functions for instances that come and go, if the model is started and has them.
+    /// Returns the functions for instances that come and go, if the model is started and has them.
     pub(super) fn live(&self) -> Option<LiveInstances> {
         self.table().live.filter(|_| self.state() == State::Running)
     }
@@ -379,7 +380,7 @@ impl ModelInner {
         })
     }
 
-    /// The plugin's counter of energy, if it has one that can be read.
+    /// Returns the plugin's counter of energy, if it has one that can be read.
     fn energy_joules(&self) -> Option<f64> {
         if self.backend.host.energy.is_left() {
             return None;

@@ -70,15 +70,15 @@ impl OutputBuffer {
         })
     }
 
-    /// Fills the room of an output with an impossible answer, so that an earlier batch's output there is not
-    /// taken for one: NaN, or numbers that are mostly out of range.
+    /// Fills the room of an output with an impossible answer, so that an earlier batch's output there does not pass for
+    /// one: NaN, or numbers that are mostly out of range.
     pub(crate) fn mark(&mut self, sample: usize, output: usize) {
         let ((_, size), mark) = (self.places[output], self.marks[output]);
         // SAFETY: the place has this size, and lies within the buffer.
         unsafe { self.place(sample, output).write_bytes(mark, size) };
     }
 
-    /// An output that the plugin has not touched yet.
+    /// Returns an output that the plugin has not touched yet.
     pub(crate) fn fresh(&mut self, sample: usize, output: usize) -> ProctorOutput {
         let (_, size) = self.places[output];
         ProctorOutput {
@@ -146,7 +146,7 @@ impl OutputBuffer {
         }
     }
 
-    /// The settled outputs of a sample, one after the other.
+    /// Returns the settled outputs of a sample, one after another.
     pub(crate) fn response(&self, sample: usize) -> &[u8] {
         assert!(sample < self.layout.size() / self.stride, "sample {sample} lies beyond the buffer");
         let size_bytes = self.response_sizes_bytes[sample];
@@ -179,7 +179,7 @@ impl OutputBuffer {
     }
 }
 
-/// A byte that no answer is made of.
+/// Returns a byte that no answer is made of.
 fn mark_of(element_type: ElementType) -> u8 {
     use ElementType::{Bf16, F8E4M3, F8E5M2, F16, F32, F64};
     if matches!(element_type, F8E4M3 | F8E5M2 | F16 | Bf16 | F32 | F64) { 0xff } else { 0xa5 }

@@ -1,4 +1,4 @@
-//! Queries as the ABI has them.
+//! Queries in the form of the ABI.
 
 use std::{mem::offset_of, slice};
 
@@ -7,7 +7,7 @@ use proctor_plugin_api::{
     vocabulary::{QueryPart, QuerySample},
 };
 
-/// A query as the ABI has it, which borrows the samples.
+/// Returns a query in the form of the ABI, which borrows the samples.
 pub(super) fn raw_query(part: QueryPart<'_>) -> ProctorQuery {
     let samples = as_query(part.samples);
     ProctorQuery {
@@ -20,7 +20,7 @@ pub(super) fn raw_query(part: QueryPart<'_>) -> ProctorQuery {
     }
 }
 
-/// The samples as the ABI has them, without a copy.
+/// Returns the samples in the form of the ABI, without a copy.
 fn as_query(samples: &[QuerySample]) -> &[ProctorQuerySample] {
     const {
         assert!(size_of::<QuerySample>() == size_of::<ProctorQuerySample>());

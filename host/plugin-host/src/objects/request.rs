@@ -1,4 +1,4 @@
-//! From a demand to the request of the ABI.
+//! Turns a demand into the request of the ABI.
 
 mod input_form;
 
@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// The extents of each tensor as the ABI has them.
+/// Returns the extents of each tensor in the form of the ABI.
 pub(crate) fn shapes_of(specs: &[TensorSpec]) -> Vec<Box<[u64]>> {
     specs.iter().map(|spec| spec.shape.iter().map(|&extent| extent as u64).collect()).collect()
 }
@@ -40,7 +40,7 @@ fn raw_specs(specs: &[TensorSpec], shapes: &[Box<[u64]>]) -> Vec<ProctorTensorSp
     specs.iter().zip(shapes).map(|(spec, shape)| raw(spec, shape)).collect()
 }
 
-/// A placement as the ABI has it, which borrows the list of processors.
+/// Returns a placement in the form of the ABI, which borrows the list of processors.
 pub(super) fn raw_placement(placement: &Placement) -> ProctorPlacement {
     let Placement { instance_index, instance_count, cpus, device_index } = placement;
     ProctorPlacement {

@@ -1,4 +1,4 @@
-//! The samples that a model may be asked for, as the plugin sees them.
+//! The possible samples of a model, as the plugin sees them.
 
 use std::{ops::Range, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::objects::demand::ModelDemand;
 
 /// The preprocessed input tensors of the samples that are loaded.
 pub trait SampleBuffers: Send + Sync {
-    /// The bytes of one input tensor of one loaded sample: row-major, without gaps, aligned to 64.
+    /// Returns the bytes of one input tensor of one loaded sample: row-major, without gaps, aligned to 64.
     fn tensor(&self, index: SampleIndex, input: usize) -> &[u8];
 
     /// Returns the extents of that tensor; `None` if they match the ones that the model was loaded for.
@@ -23,8 +23,8 @@ pub trait SampleBuffers: Send + Sync {
         None
     }
 
-    /// Samples that lie in memory a second time, behind the last of the set, for queries of MultiStream that go on at
-    /// the first.
+    /// Returns the samples that lie in memory a second time, behind the last of the set, for queries of MultiStream
+    /// that continue at the first.
     fn copies(&self) -> &[SampleIndex] {
         &[]
     }
@@ -35,7 +35,7 @@ pub trait SampleBuffers: Send + Sync {
         &[]
     }
 
-    /// The memory that the tensors lie in, in whole pages; none if it is in parts of pages.
+    /// Returns the memory that the tensors lie in, in whole pages; none if it is in parts of pages.
     fn ranges(&self) -> Vec<&[u8]> {
         Vec::new()
     }
@@ -62,7 +62,8 @@ pub(crate) type Shapes = Arc<[Box<[u64]>]>;
 pub(crate) struct Prepared {
     /// Sorted by index, each index once.
     samples: Vec<ProctorPreparedSample>,
-    /// In the order in which they lie behind `last`. The plugin is not told of them, but finds them in batches.
+    /// Copies in the order in which they lie behind `last`. The plugin is not told about them, but finds them in
+    /// batches.
     copies: Vec<ProctorPreparedSample>,
     /// The last sample of the set, behind which the copies lie; `None` without copies.
     last: Option<SampleIndex>,
@@ -89,7 +90,7 @@ fn fits(shape: &[usize], most: &[usize]) -> bool {
 /// Checks the bytes of a tensor, and its own shape if it has another one than its spec.
 ///
 /// # Errors
-/// The fault, as the end of a sentence.
+/// Returns the fault, as the end of a sentence.
 fn check_tensor(
     spec: &TensorSpec,
     inputs_vary: bool,
@@ -113,7 +114,7 @@ fn check_tensor(
     Err(format!("{got} bytes at {first:p} instead of {expected} aligned to {PROCTOR_TENSOR_ALIGNMENT}"))
 }
 
-/// The first of some bytes as the plugin sees it, and the kind of memory that they lie in.
+/// Returns the first of some bytes as the plugin sees it, and the kind of memory that they lie in.
 fn as_plugin_sees(in_use: &[RangeInUse], bytes: &[u8]) -> (*const u8, MemoryKind) {
     let address = bytes.as_ptr().addr();
     match in_use.iter().find(|range| range.host.contains(&address)) {
@@ -126,8 +127,8 @@ impl Prepared {
     /// Builds the views. Copies lie behind the last of `indices`.
     ///
     /// # Errors
-    /// A sentence about the first tensor that does not have the shape and size of its spec, or a smaller shape if the
-    /// inputs vary, or that is not aligned.
+    /// Returns a sentence about the first tensor that does not have the shape and size of its spec, or a smaller shape
+    /// if the inputs vary, or that is not aligned.
     pub(crate) fn new(
         indices: &[SampleIndex],
         buffers: Arc<dyn SampleBuffers>,
@@ -215,12 +216,12 @@ impl Prepared {
         self.ranges.iter().filter_map(|range| MemoryKind::from_code(range.kind)).collect()
     }
 
-    /// The places of the samples of a call, which are asked for in their order.
+    /// Returns the places of the samples of a call, which must be queried in their order.
     pub(crate) fn places(&self) -> Places<'_> {
         Places { prepared: self, next_copy: None }
     }
 
-    /// The input tensors of a sample. At once if the indices are without gaps, else a binary search.
+    /// Returns the input tensors of a sample. At once if the indices are without gaps, else a binary search.
     fn inputs(&self, index: SampleIndex) -> Option<*const ProctorTensor> {
         let first = self.samples.first()?.index;
         let guess =
@@ -233,10 +234,10 @@ impl Prepared {
     }
 }
 
-/// Places of samples that come one after the other in a call.
+/// Places of samples that come one after another in a call.
 ///
-/// A sample that follows the last one of the set, or a copy behind it, resolves to the copy that lies there,
-/// if there is one. So the samples of a query are adjacent even if it goes on from the last to the first.
+/// A sample that follows the last one of the set, or a copy behind it, resolves to the copy that lies there, if there
+/// is one. So the samples of a query are adjacent even if it continues from the last to the first.
 pub(crate) struct Places<'a> {
     prepared: &'a Prepared,
     /// Position of the copy behind the sample before.
@@ -244,7 +245,7 @@ pub(crate) struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// The input tensors of the next sample.
+    /// Returns the input tensors of the next sample.
     pub(crate) fn inputs(&mut self, index: SampleIndex) -> Option<*const ProctorTensor> {
         let prepared = self.prepared;
         if let Some(position) = self.next_copy

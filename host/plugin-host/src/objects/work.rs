@@ -35,7 +35,7 @@ impl Work {
     /// Allocates room for the batches of a model.
     ///
     /// # Errors
-    /// A sentence, if no machine has that much memory.
+    /// Returns a sentence if no machine has that much memory.
     pub(super) fn new(demand: &ModelDemand) -> Result<Self, String> {
         let batch_size_max = usize::try_from(demand.batch_size_max).unwrap_or(usize::MAX);
         let buffer = OutputBuffer::new(&demand.outputs, demand.last_output_varies, batch_size_max);
@@ -55,7 +55,7 @@ impl Work {
     /// samples in their order.
     ///
     /// # Errors
-    /// A sentence about a batch that cannot be.
+    /// Returns a sentence about a batch that cannot be.
     pub(super) fn fill(
         &mut self,
         demand: &ModelDemand,
@@ -103,7 +103,7 @@ impl Work {
         Ok(())
     }
 
-    /// The batch that was filled in, as the plugin sees it.
+    /// Returns the batch that was filled in, as the plugin sees it.
     pub(super) fn raw(&mut self, id: u64) -> ProctorBatch {
         ProctorBatch {
             size: size_of::<ProctorBatch>(),

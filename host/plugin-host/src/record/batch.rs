@@ -1,4 +1,4 @@
-//! Calls with a batch, by whichever function it comes.
+//! Notes calls with a batch, by any function.
 
 use proctor_plugin_api::abi::{
     PROCTOR_STATUS_OK, ProctorBatch, ProctorError, ProctorInstance, ProctorStatus,

@@ -38,7 +38,7 @@ unsafe fn recorded<T: SaysSize>(
     }
 }
 
-/// Answer to an id.
+/// Returns the answer to an id.
 pub(super) unsafe extern "C" fn extension(id: ProctorString) -> *const c_void {
     let recording = recording();
     let Some(ask) = recording.plugin.extension else { return std::ptr::null() };
@@ -228,7 +228,7 @@ unsafe fn with_query(
     unsafe { recording().note_with(call, Begun { samples, part, ..Begun::default() }, error, act) }
 }
 
-/// Notes a call about so much memory.
+/// Notes a call about memory of this size.
 ///
 /// # Safety
 /// The room for a message is this host's own.

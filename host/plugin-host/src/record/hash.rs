@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 /// Bytes of a hash that are kept.
 const HASH_BYTES: usize = 8;
 
-/// The first eight bytes of the SHA-256 of some pieces, one after the other, in hexadecimal.
+/// Returns the first eight bytes of the SHA-256 of some pieces, one after another, in hexadecimal.
 pub fn hash_of<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hash = Sha256::new();
     pieces.into_iter().for_each(|piece| hash.update(piece));

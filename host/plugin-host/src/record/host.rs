@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// Functions of the host that record, with the context of its own. Valid for ever.
+/// Returns the functions of the host that record, with its own context. Valid for ever.
 pub(super) fn of(host: &ProctorHost) -> *const ProctorHost {
     // SAFETY: the table is plain data.
     let own = || HostTable(unsafe { std::ptr::read(host) });
@@ -109,7 +109,7 @@ unsafe extern "C" fn progress(context: *mut c_void, progress: *const ProctorProg
     }
 }
 
-/// The host's own structures for extensions, once they were asked for.
+/// The host's own structures for extensions, once requested.
 static SUBMIT_HOST: OnceLock<ProctorSubmitHost> = OnceLock::new();
 static TOKENS_HOST: OnceLock<ProctorTokensHost> = OnceLock::new();
 

@@ -24,7 +24,7 @@ pub enum Line {
     Return(Returned),
     /// The plugin calls its host.
     Host(Told),
-    /// The run has come to its end. A recording without this line ends in a crash, or was cut off.
+    /// The run has ended. A recording without this line ends in a crash, or was cut off.
     End,
 }
 
@@ -43,9 +43,9 @@ pub struct Head {
 /// The plugin that was recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordedPlugin {
-    /// Its name.
+    /// Name of the plugin.
     pub name: String,
-    /// Its version.
+    /// Version of the plugin.
     pub version: String,
     /// Version of the ABI that its table follows.
     pub abi: String,
@@ -81,7 +81,7 @@ pub struct Begun {
     /// Id and index of each sample of a batch or a query.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<(u64, u64)>,
-    /// Samples of the query that were handed over before, and of the whole query.
+    /// Samples of the query that were passed before, and of the whole query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<(u64, u64)>,
     /// Identity of a batch that is submitted.
@@ -99,7 +99,7 @@ pub struct Input {
     pub index: u64,
     /// Size of its tensors together, in bytes.
     pub size_bytes: u64,
-    /// Hash of its tensors, one after the other; `None` if they lie in memory of a device.
+    /// Hash of its tensors, one after another; `None` if they lie in memory of a device.
     pub hash: Option<String>,
 }
 
@@ -111,15 +111,15 @@ pub struct Returned {
     pub number: u64,
     /// Duration of the call.
     pub took_ns: u64,
-    /// Its status, one of the ABI's.
+    /// Status, one of the ABI's.
     pub status: i32,
-    /// Its message, if it failed.
+    /// Message, if it failed.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// Code of the vendor's own.
     #[serde(skip_serializing_if = "is_zero")]
     pub vendor_code: i64,
-    /// The answers to the samples of a batch, but for one that was submitted.
+    /// The answers to the samples of a batch, unless it was submitted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Answer>,
     /// Service time of a batch in virtual time.
@@ -133,12 +133,12 @@ pub struct Returned {
 pub struct Answer {
     /// The id that the sample was issued with.
     pub id: u64,
-    /// Its status, one of the ABI's.
+    /// Status, one of the ABI's.
     #[serde(skip_serializing_if = "is_ok")]
     pub status: i32,
     /// Size of its outputs together, in bytes, as the plugin says.
     pub size_bytes: u64,
-    /// Hash of its outputs, one after the other; `None` if the plugin reports impossible sizes.
+    /// Hash of its outputs, one after another; `None` if the plugin reports impossible sizes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     /// Number of its tokens.

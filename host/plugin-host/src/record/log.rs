@@ -39,7 +39,7 @@ struct Shared {
 struct Written {
     file: File,
     call_count: u64,
-    /// The first error; nothing is written after it.
+    /// The first error; writing stops after it.
     error: Option<io::Error>,
 }
 
@@ -49,7 +49,7 @@ thread_local! {
 }
 
 impl Recorder {
-    /// Begins a recording in a folder, which is made if it is not there.
+    /// Begins a recording in a folder, which is made if it is missing.
     ///
     /// # Errors
     /// If there is a recording already, or the file cannot be written.
@@ -79,12 +79,12 @@ impl Recorder {
     /// Returns whether everything was written so far.
     ///
     /// # Errors
-    /// The first error of the file, once.
+    /// Returns the first error of the file, once.
     pub fn finish(&self) -> io::Result<()> {
         self.0.written.lock().error.take().map_or(Ok(()), Err)
     }
 
-    /// Time since the recording began, in ns.
+    /// Returns the time since the recording began, in ns.
     pub(super) fn now_ns(&self) -> u64 {
         u64::try_from(self.0.begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
@@ -100,7 +100,7 @@ impl Recorder {
         number
     }
 
-    /// Number of the calling thread.
+    /// Returns the number of the calling thread.
     pub(super) fn thread(&self) -> u32 {
         if THREAD.get() == 0 {
             THREAD.set(self.0.thread_count.fetch_add(1, Ordering::Relaxed) + 1);
@@ -124,7 +124,7 @@ fn put(written: &mut Written, line: &Line) {
 /// Reads the recording in a folder. A last line that was cut off, by a crash or a full disk, is left out.
 ///
 /// # Errors
-/// A sentence that names the file, and the line that cannot be read.
+/// Returns a sentence that names the file, and the line that cannot be read.
 pub fn read_recording(folder: &Path) -> Result<Vec<Line>, String> {
     let path = folder.join(RECORDING_FILE);
     let name = path.display();

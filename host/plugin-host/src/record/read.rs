@@ -1,4 +1,4 @@
-//! Batches, answers and texts as a recording has them, read as the host would, from either side of the boundary.
+//! Batches, answers and texts as in a recording, read as the host would, from either side of the boundary.
 
 use crate::{
     foreign::bytes_of,
@@ -17,7 +17,7 @@ use proctor_plugin_api::{
     versioned::{Elements, Versioned},
 };
 
-/// A text of the other side.
+/// Returns a text of the other side.
 ///
 /// # Safety
 /// `text.data` is null, or as many bytes can be read there.
@@ -26,7 +26,7 @@ pub(super) unsafe fn text(text: &ProctorString) -> String {
     readable(unsafe { bytes_of(text, PROCTOR_MESSAGE_LENGTH_MAX) })
 }
 
-/// The message of a call that has returned, and the vendor's code.
+/// Returns the message of a call that has returned, and the vendor's code.
 ///
 /// # Safety
 /// The host vouches for the room, in which the plugin has written.
@@ -38,7 +38,7 @@ pub(super) unsafe fn message(error: *const ProctorError) -> (String, i64) {
     (unsafe { text(&written) }, error.vendor_code)
 }
 
-/// The hash of several pieces of memory.
+/// Returns the hash of several pieces of memory.
 ///
 /// # Safety
 /// Each piece can be read; it is not null unless it has no bytes.
@@ -48,7 +48,7 @@ unsafe fn hash(pieces: impl Iterator<Item = (*const u8, usize)>) -> String {
     hash_of(pieces.map(|(first, size_bytes)| unsafe { std::slice::from_raw_parts(first, size_bytes) }))
 }
 
-/// A batch as it was handed over: its answers are here even if the plugin overwrites the batch.
+/// A batch as it was passed: its answers are here even if the plugin overwrites the batch.
 #[derive(Debug)]
 pub(super) struct Handed(Vec<HandedSample>);
 
@@ -71,7 +71,7 @@ struct HandedOutput {
 unsafe impl Send for Handed {}
 
 impl Handed {
-    /// A batch before the call.
+    /// Creates a batch before the call.
     ///
     /// # Safety
     /// The batch is one of this host's.
@@ -98,12 +98,12 @@ impl Handed {
         Self((0..samples.len()).map(of_sample).collect())
     }
 
-    /// Id and index of each sample.
+    /// Returns the id and index of each sample.
     pub(super) fn samples(&self) -> Vec<(u64, u64)> {
         self.0.iter().map(|sample| (sample.id, sample.index)).collect()
     }
 
-    /// The answers, once the plugin has done the batch.
+    /// Returns the answers, once the plugin has done the batch.
     ///
     /// # Safety
     /// The host has not taken the batch back, and the plugin vouches for what it has written.
@@ -143,7 +143,7 @@ impl HandedSample {
     }
 }
 
-/// An answer that the plugin hands over; of more than `most_bytes` the bytes are not looked at.
+/// Returns an answer that the plugin passes; skips the bytes beyond `most_bytes`.
 ///
 /// # Safety
 /// The plugin vouches for the response.
@@ -162,7 +162,7 @@ pub(super) unsafe fn answer_of(response: &ProctorResponse, most_bytes: usize) ->
     }
 }
 
-/// The samples that are prepared.
+/// Returns the samples that are prepared.
 ///
 /// # Safety
 /// The set is one of this host's.
@@ -196,7 +196,7 @@ pub(super) unsafe fn inputs_of(set: &ProctorSampleSet) -> Vec<Input> {
     unsafe { samples.iter() }.map(input).collect()
 }
 
-/// An array of this host's own, which cannot be wrong.
+/// Returns an array of this host's own, which cannot be wrong.
 pub(super) fn elements<'a, T: Versioned>(first: *const T, count: usize, stride: usize) -> Elements<'a, T> {
     Elements::new(first, count, stride).expect("this host's arrays are as they should be")
 }

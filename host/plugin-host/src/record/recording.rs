@@ -45,7 +45,7 @@ pub(super) struct Recording {
     pub(super) listed: Mutex<Vec<u64>>,
 }
 
-/// The plugin's own extensions, once they were asked for.
+/// The plugin's own extensions, once requested.
 #[derive(Default)]
 pub(super) struct Extensions {
     pub(super) issue: OnceLock<ProctorIssue>,
@@ -82,7 +82,7 @@ pub(super) fn record(recorder: Recorder, plugin: ProctorPlugin) {
     });
 }
 
-/// The recording, which is there once a recorded table was handed out.
+/// Returns the recording, which exists once a recorded table was returned.
 pub(super) fn recording() -> &'static Recording {
     RECORDING.get().expect("its functions are handed out after it is set")
 }
@@ -145,7 +145,7 @@ impl Recording {
         unsafe { self.note_with(call, Begun { instance, ..Begun::default() }, error, act) }
     }
 
-    /// Notes a call that has nothing to tell at its end but its status.
+    /// Notes a call without results other than its status.
     ///
     /// # Safety
     /// As [`end`](Self::end).
@@ -169,7 +169,7 @@ impl Recording {
         self.recorder.write(&Line::Host(Told { call: call.to_owned(), at_ns, thread, ..with }));
     }
 
-    /// Number of an instance.
+    /// Returns the number of an instance.
     pub(super) fn instance<T>(&self, handle: *mut T) -> Option<u32> {
         self.instances.lock().get(&handle.addr()).copied()
     }

@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// Returns functions that record, for the functions that the plugin has. Optional functions that report the life of
+/// Returns the functions that record, for the functions that the plugin has. Optional functions that report the life of
 /// a model are always there, so that the samples are hashed, and builds with and without them can be compared.
 pub(super) fn of(plugin: &ProctorPlugin) -> ProctorPlugin {
     ProctorPlugin {
@@ -182,7 +182,7 @@ unsafe fn option_in_words(value: &ProctorOptionValue) -> (String, String) {
     (unsafe { text(&value.name) }, words)
 }
 
-/// The demands of a request, without paths, and the number of bytes of an answer.
+/// Returns the demands of a request, without paths, and the number of bytes of an answer.
 ///
 /// # Safety
 /// The request is this host's own.
@@ -214,7 +214,7 @@ unsafe fn request_in_words(request: &ProctorModelRequest) -> (BTreeMap<String, S
     (words.map(|(name, value)| (name.to_owned(), value)).into(), outputs.1)
 }
 
-/// Name, type and shape of each tensor, and the bytes of all of them.
+/// Returns the name, type and shape of each tensor, and the bytes of all of them.
 ///
 /// # Safety
 /// The tensors are this host's own.

@@ -67,7 +67,7 @@ pub(crate) struct HostContext {
     /// Read without a lock. A thread that reads it for the first time may have to allocate its mark that the sink is in
     /// use, some hundred bytes; the mark of a thread that has ended is used again.
     pub(super) sink: ArcSwapOption<Arc<dyn CompletionSink>>,
-    /// True if the sink wants to know which samples are handed over: a batch in any other run checks only this.
+    /// True if the sink wants to know which samples are passed on: a batch in any other run checks only this.
     watches_hand_over: AtomicBool,
     /// Size of the outputs of one sample together.
     pub(crate) response_size: ExpectedSize,
@@ -75,10 +75,10 @@ pub(crate) struct HostContext {
     pub(crate) energy: EnergyMeter,
     /// Kinds of the memory that the samples lie in that were last prepared, one for each input.
     pub(crate) memory_kinds: Mutex<Vec<MemoryKind>>,
-    /// True if the plugin computes a query that it has not been issued.
+    /// True while the plugin computes a query that it was not issued.
     is_warming_up: AtomicBool,
     pub(crate) metrics: Metrics,
-    /// Notes of a host that has the plugin in a process of its own.
+    /// Notes of a host that has the plugin in its own process.
     pub(super) relayed: Mutex<Notes>,
     pub(crate) stages: Stages,
     /// The batches that the plugin may report as done.
@@ -199,7 +199,7 @@ impl HostContext {
         unsafe { self.with_converted(raw, 0..raw.len(), is_completion, take) }
     }
 
-    /// Records responses while no test runs. The first tokens of a warm-up are no fault.
+    /// Records responses while no test runs. The first tokens of a warm-up are not a fault.
     ///
     /// # Safety
     /// Same as [`deliver`](Self::deliver).
@@ -257,7 +257,7 @@ impl HostContext {
         }
     }
 
-    /// Converts at most [`RESPONSES_AT_ONCE`] responses on the stack, so that nothing is allocated.
+    /// Converts at most [`RESPONSES_AT_ONCE`] responses on the stack, without allocation.
     ///
     /// # Safety
     /// Same as [`deliver`](Self::deliver).
@@ -323,8 +323,8 @@ impl HostContext {
         response
     }
 
-    /// The data of a first token: anything that is no longer than a whole response. Apart from `convert`, whose loop it
-    /// would slow.
+    /// Returns the data of a first token: anything that is no longer than a whole response. Apart from `convert`, whose
+    /// loop it would slow.
     ///
     /// # Safety
     /// Same as [`convert`](Self::convert).

@@ -1,5 +1,5 @@
-//! The contexts of all host tables. A plugin hands back the one of its table with each call; by its address alone it is
-//! known to be one, as what lies at another cannot be read.
+//! The contexts of all host tables. A plugin returns the one of its table with each call; only its address identifies
+//! it, since memory at any other cannot be read.
 
 use std::{
     ffi::c_void,
@@ -40,7 +40,7 @@ fn all() -> impl Iterator<Item = &'static HostContext> {
     iter::successors(FIRST.get().copied(), next).map(|known| known.context)
 }
 
-/// The context that has this address.
+/// Returns the context that has this address.
 #[inline]
 pub(super) fn find(address: *const c_void) -> Option<&'static HostContext> {
     // Acquire: a thread that sees the pointer sees the context.

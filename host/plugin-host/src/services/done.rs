@@ -17,10 +17,10 @@ pub enum DoneProblem {
     /// No batch has had this id.
     #[error("no batch has this id")]
     Unknown,
-    /// It was done before.
+    /// The batch was done before.
     #[error("it was done before")]
     Twice,
-    /// Its instance has come to its end, or is destroyed.
+    /// The batch's instance has ended, or is destroyed.
     #[error("its instance has come to its end")]
     Ended,
     /// The call that was to take it has failed.

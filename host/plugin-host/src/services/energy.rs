@@ -40,8 +40,8 @@ impl EnergyMeter {
     /// Takes the counter at the stop.
     ///
     /// # Errors
-    /// Both values, if they cannot be: one that is not finite, or a counter that has decreased, or that has grown by
-    /// more than any machine uses.
+    /// Returns both values, if they cannot be: one that is not finite, or a counter that has decreased, or that has
+    /// grown by more than any machine uses.
     pub(crate) fn end(&self, joules: Option<f64>) -> Result<(), (f64, f64)> {
         let mut readings = self.readings.lock();
         let (Some(begin), Some(end)) = (readings.begin_joules.take(), joules) else { return Ok(()) };

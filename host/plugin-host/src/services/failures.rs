@@ -68,7 +68,7 @@ impl Failures {
         self.first.lock().push(failure);
     }
 
-    /// The messages since the last call: the first few, and how many there were.
+    /// Returns the messages since the last call: the first few, and how many there were.
     pub(crate) fn take(&self) -> (Vec<SampleFailure>, u64) {
         let first = mem::take(&mut *self.first.lock());
         // A late one may have been counted in the last call and kept since.

@@ -69,13 +69,13 @@ pub enum PluginFault {
     Call(Arc<PluginHostError>),
 }
 
-/// A number without hundreds of digits.
+/// Returns a number without hundreds of digits.
 fn short(value: f64) -> String {
     if value.abs() < 1e15 { value.to_string() } else { format!("{value:e}") }
 }
 
 impl PluginFault {
-    /// Returns whether the other one is of the same kind, if about another sample, metric or array.
+    /// Returns whether the other fault is of the same kind, if about another sample, metric or array.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Call(one), Self::Call(other)) => match (&**one, &**other) {
@@ -129,7 +129,7 @@ impl Faults {
         }
     }
 
-    /// Records the failure of a call whose caller goes on as if it had succeeded.
+    /// Records the failure of a call whose caller continues as if it had succeeded.
     pub(crate) fn record_failure(&self, done: Result<(), PluginHostError>) {
         if let Err(error) = done {
             self.record(|| PluginFault::Call(Arc::new(error)));

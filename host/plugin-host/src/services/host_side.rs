@@ -41,7 +41,7 @@ impl HostSide {
         self.0.cancel();
     }
 
-    /// The figures that the plugin has reported so far.
+    /// Returns the figures that the plugin has reported so far.
     #[must_use]
     pub fn metrics(self) -> BTreeMap<String, PluginMetric> {
         let mut metrics = self.0.metrics.all();
@@ -70,20 +70,21 @@ impl HostSide {
         self.0.memory_kinds.lock().clone()
     }
 
-    /// The plugin's own words about samples that failed since the last call: the first few, and how many there were.
+    /// Returns the plugin's own words about samples that failed since the last call: the first few, and how many there
+    /// were.
     #[must_use]
     pub fn take_failures(self) -> (Vec<SampleFailure>, u64) {
         self.0.failures.take()
     }
 
-    /// Number of lines that were logged since the last call and not written, for there were more than 1000 in a
-    /// second.
+    /// Returns the number of lines that were logged since the last call and not written, for there were more than 1000
+    /// in a second.
     #[must_use]
     pub fn take_left_out_lines(self) -> u64 {
         self.0.log_limit.take_left_out()
     }
 
-    /// Misbehaviour noticed at the boundary since the last time that this was asked.
+    /// Returns the misbehaviour noticed at the boundary since the last call.
     #[must_use]
     pub fn take_faults(self) -> Vec<RepeatedFault> {
         self.0.faults.take()
@@ -114,7 +115,7 @@ impl HostSide {
         *self.0.relayed.lock() = notes;
     }
 
-    /// A fault whose words fit in a line: they may have been written by a plugin.
+    /// Returns a fault whose words fit in a line: they may have been written by a plugin.
     fn readable_fault(self, fault: RepeatedFault) -> RepeatedFault {
         let words = fault.first.to_string();
         if words.len() <= FAULT_LENGTH_MAX && !words.contains(steers) {

@@ -36,7 +36,7 @@ impl LogLimit {
         takes
     }
 
-    /// Number of lines that were left out since the last call.
+    /// Returns the number of lines that were left out since the last call.
     pub(crate) fn take_left_out(&self) -> u64 {
         std::mem::take(&mut self.0.lock().left_out)
     }

@@ -51,7 +51,7 @@ impl Metrics {
         Ok(())
     }
 
-    /// All of them as they stand.
+    /// Returns the current values of all of them.
     pub(crate) fn all(&self) -> BTreeMap<String, PluginMetric> {
         self.0.lock().clone()
     }
@@ -63,7 +63,7 @@ impl Metrics {
     }
 }
 
-/// A name or a unit, if it is one.
+/// Returns a name or a unit, if it is one.
 fn text(bytes: &[u8]) -> Option<&str> {
     let is_right = bytes.len() <= PROCTOR_METRIC_NAME_LENGTH_MAX && bytes.iter().all(u8::is_ascii_graphic);
     str::from_utf8(bytes).ok().filter(|_| is_right)
@@ -102,7 +102,7 @@ impl PluginMetric {
             && self.span_ns <= self.last_ns
     }
 
-    /// The first value, which was measured at this instant.
+    /// Returns the first value, which was measured at this instant.
     pub(crate) fn first(unit: &str, value: f64, at_ns: u64) -> Self {
         Self {
             unit: unit.to_owned(),

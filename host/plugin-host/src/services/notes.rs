@@ -1,4 +1,4 @@
-//! Notes of a host about a plugin, for another host that has it in a process of its own.
+//! Notes of a host about a plugin, for another host that has it in its own process.
 
 use std::collections::BTreeMap;
 

@@ -16,7 +16,8 @@ pub(crate) struct ResponseSize {
 }
 
 impl ResponseSize {
-    /// The sizes that these outputs allow; with `last_varies` the last one may have fewer elements than its shape.
+    /// Returns the sizes that these outputs allow; with `last_varies` the last one may have fewer elements than its
+    /// shape.
     pub(crate) fn of(outputs: &[TensorSpec], last_varies: bool) -> Self {
         let most = outputs.iter().map(TensorSpec::size_bytes).sum();
         let varying = outputs.last().filter(|_| last_varies);
@@ -28,7 +29,7 @@ impl ResponseSize {
         }
     }
 
-    /// Size in bytes of the largest response.
+    /// Returns the size in bytes of the largest response.
     pub(crate) fn most(self) -> usize {
         self.most
     }
@@ -75,7 +76,7 @@ impl ExpectedSize {
         self.unit.store(unit, Ordering::Relaxed);
     }
 
-    /// `None` while no model is loaded.
+    /// Returns `None` while no model is loaded.
     pub(crate) fn get(&self) -> Option<ResponseSize> {
         let load = |part: &AtomicUsize| part.load(Ordering::Relaxed);
         let size = ResponseSize { least: load(&self.least), most: load(&self.most), unit: load(&self.unit) };

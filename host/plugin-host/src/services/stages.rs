@@ -78,7 +78,7 @@ pub enum StagesError {
 }
 
 impl StagesError {
-    /// Returns whether the other one is of the same kind, if about another stage.
+    /// Returns whether the other fault is of the same kind, if about another stage.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Stage { problem: one, .. }, Self::Stage { problem: other, .. }) => {
@@ -111,7 +111,7 @@ struct Entry {
     greatest_ns: AtomicU64,
 }
 
-/// The stages that a plugin hands over with a batch or with responses.
+/// The stages that a plugin reports with a batch or with responses.
 #[derive(Clone, Copy)]
 pub(crate) struct RawStages {
     pub(crate) first: *const ProctorStage,
@@ -120,7 +120,7 @@ pub(crate) struct RawStages {
 }
 
 impl Stage {
-    /// The name, of printable ASCII.
+    /// Returns the name, of printable ASCII.
     #[must_use]
     pub fn name(&self) -> &str {
         self.name.as_str()
@@ -134,7 +134,7 @@ impl Stage {
 }
 
 impl PluginStage {
-    /// Mean duration, in ns.
+    /// Returns the mean duration, in ns.
     #[must_use]
     pub fn mean_ns(&self) -> f64 {
         self.total_ns as f64 / self.count as f64
@@ -142,11 +142,11 @@ impl PluginStage {
 }
 
 impl RawStages {
-    /// Reads the stages one after the other, each once, up to the first that cannot be. Together they cannot be longer
-    /// than `within`, as each begins after the one before it. Allocates nothing unless there is an error.
+    /// Reads the stages one after another, each once, up to the first that cannot be. Together they cannot be longer
+    /// than `within`, as each begins after the previous one. Allocates nothing unless there is an error.
     ///
     /// # Errors
-    /// The first of them that cannot be, or that `take` does not take.
+    /// Returns the first of them that cannot be, or that `take` does not take.
     ///
     /// # Safety
     /// The plugin vouches for the array and the names, until this returns.

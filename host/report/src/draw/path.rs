@@ -10,7 +10,7 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// The text, as an attribute `d`.
+    /// Returns the text, as an attribute `d`.
     pub(crate) fn into_text(self) -> String {
         self.text
     }
@@ -41,7 +41,7 @@ impl Path {
     }
 }
 
-/// A coordinate to a tenth, without a fraction of zero.
+/// Returns a coordinate to a tenth, without a fraction of zero.
 pub(crate) fn short(value: f64) -> String {
     let text = format!("{value:.1}");
     let text = text.strip_suffix(".0").map_or(&*text, |whole| whole);

@@ -111,7 +111,7 @@ impl<'a> Picture<'a> {
         self.y.scale.place(value).map_or(f64::NAN, |place| TOP + self.height * (1.0 - place))
     }
 
-    /// Draws a line through points; one that is no number leaves a gap.
+    /// Draws a line through points; one that is not a number leaves a gap.
     pub(crate) fn line(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>) {
         let mut path = Path::default();
         for (x, y) in points {
@@ -188,7 +188,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// Writes next to a point: below and right of it, or above and left near the right edge.
+    /// Writes the next to a point: below and right of it, or above and left near the right edge.
     pub(crate) fn label(&mut self, x: f64, y: f64, text: &str) {
         let (Some(x), y) = (self.x.scale.place(x), self.pixel_y(y)) else { return };
         if !y.is_finite() {
@@ -285,7 +285,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// A place along x, as a share of the width.
+/// Returns a place along x, as a share of the width.
 fn share(place: f64) -> String {
     let text = format!("{:.2}", place * 100.0);
     text.trim_end_matches('0').trim_end_matches('.').to_owned() + "%"

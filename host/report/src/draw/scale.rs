@@ -1,4 +1,4 @@
-//! From values to places along an axis, and the ticks there.
+//! Turns values into places along an axis, and the ticks there.
 
 use crate::number::{percent, round, round_duration};
 
@@ -9,7 +9,7 @@ const DECADES_MAX: i32 = 20;
 /// Range of an axis that fits its values. A wider one would end at 0 or infinity and have ticks without number; a value
 /// beyond it is drawn at its end.
 const EXTREMES: [f64; 2] = [1e-290, 1e290];
-/// Labels that have room on the narrowest page.
+/// Maximum number of labels on the narrowest page.
 const LABELS_MAX: usize = 5;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +39,7 @@ enum Kind {
 pub(crate) type Label = fn(f64) -> String;
 
 impl Scale {
-    /// A linear scale from 0 to a value at least, with about `count` ticks.
+    /// Creates a linear scale from 0 to a value at least, with about `count` ticks.
     pub(crate) fn from_zero(most: f64, count: usize, label: Label) -> Self {
         let most = if most.is_finite() && most > 0.0 { most.min(EXTREMES[1]) } else { 1.0 };
         let step = round_step(most / count.max(1) as f64);
@@ -47,14 +47,14 @@ impl Scale {
         Self::with_steps(high, step, label)
     }
 
-    /// A linear scale of whole numbers from 0.
+    /// Creates a linear scale of whole numbers from 0.
     pub(crate) fn whole(most: f64, count: usize) -> Self {
         let step = round_step(most / count.max(1) as f64).max(1.0);
         let high = (most / step - 1e-9).ceil().max(1.0) * step;
         Self::with_steps(if high.is_finite() { high } else { 1.0 }, step, round)
     }
 
-    /// A linear scale of time from 0 to just this many ns.
+    /// Creates a linear scale of time from 0 to just this many ns.
     pub(crate) fn time(end_ns: f64) -> Self {
         let end_ns = if end_ns.is_finite() && end_ns > 0.0 { end_ns } else { 1.0 };
         let step = round_step(end_ns / 6.5);
@@ -71,7 +71,7 @@ impl Scale {
         Self { kind: Kind::Linear, low: 0.0, high, ticks: (0..=count).map(tick).collect() }
     }
 
-    /// A logarithmic scale that holds all of the values above 0.
+    /// Creates a logarithmic scale that holds all of the values above 0.
     pub(crate) fn log(values: impl IntoIterator<Item = f64>, label: Label) -> Self {
         let values = values.into_iter().filter(|value| value.is_finite() && *value > 0.0);
         let values = values.map(|value| value.clamp(EXTREMES[0], EXTREMES[1]));
@@ -86,7 +86,7 @@ impl Scale {
         Self { kind: Kind::Log, low, high, ticks: log_ticks(low, high, label) }
     }
 
-    /// A linear scale of things in a row, numbered from 1, each with room of its own.
+    /// Creates a linear scale of things in a row, numbered from 1, each with room of its own.
     pub(crate) fn places(count: f64) -> Self {
         let ends = Self::whole(count, LABELS_MAX);
         let (low, high) = (0.4, count.max(1.0) + 0.6);
@@ -99,7 +99,7 @@ impl Scale {
         Self { kind: Kind::Linear, low, high, ticks }
     }
 
-    /// A linear scale from 0 without ticks.
+    /// Creates a linear scale from 0 without ticks.
     pub(crate) fn bare(high: f64) -> Self {
         Self { kind: Kind::Linear, low: 0.0, high: high.max(f64::MIN_POSITIVE), ticks: Vec::new() }
     }
@@ -131,7 +131,7 @@ pub(crate) fn nines(share: f64) -> f64 {
     0.0 - (1.0 - share).log10()
 }
 
-/// A percentile, which is not rounded to 100 %.
+/// Returns a percentile, which is not rounded to 100 %.
 fn percent_of(share: f64) -> String {
     if share < 0.9999 {
         percent(share)

@@ -22,7 +22,7 @@ impl Cut {
         self.end_ns as f64 * column as f64 / self.count as f64
     }
 
-    /// The middle of a column, in ns.
+    /// Returns the middle of a column, in ns.
     pub(crate) fn middle_ns(self, column: usize) -> f64 {
         (self.start_ns(column) + self.start_ns(column + 1)) / 2.0
     }
@@ -37,7 +37,7 @@ pub(crate) struct Column {
     pub(crate) most_ns: u64,
 }
 
-/// The latencies in each column, of samples given by instant and latency; `None` for a column without any.
+/// Returns the latencies in each column, of samples given by instant and latency; `None` for a column without any.
 pub(crate) fn columns(samples: impl Iterator<Item = (u64, u64)> + Clone, cut: Cut) -> Vec<Option<Column>> {
     // The latencies of a column lie side by side: first it is counted where each begins.
     let mut starts = vec![0_usize; cut.count + 1];

@@ -5,7 +5,7 @@ use crate::measure::columns::Cut;
 /// Outstanding samples in a column.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Depth {
-    /// Their mean over time.
+    /// Mean over time.
     pub(crate) mean: f64,
     /// Maximum at an instant.
     pub(crate) most: u64,

@@ -27,8 +27,9 @@ impl Sorted {
         Some((*self.sorted_ns.first()?, *self.sorted_ns.last()?))
     }
 
-    /// The curve of the distribution: each point a latency in ns and, in powers of ten as [`nines`] has it, the share
-    /// of latencies before it in order. Points are even along the second, so that the tail has as many as the rest.
+    /// Returns the curve of the distribution: each point a latency in ns and, in powers of ten as [`nines`] has it, the
+    /// share of latencies before it in order. Points are even along the second, so that the tail has as many as the
+    /// rest.
     pub(crate) fn curve(&self) -> Vec<(f64, f64)> {
         let count = self.sorted_ns.len();
         let point = |place: usize| (self.sorted_ns[place] as f64, nines(place as f64 / count as f64));

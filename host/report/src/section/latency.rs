@@ -50,7 +50,7 @@ pub(crate) struct Distribution<'a> {
 }
 
 impl<'a> Distribution<'a> {
-    /// The percentiles of a part of a result.
+    /// Returns the percentiles of a part of a result.
     pub(crate) fn of_part(title: &'a str, axis: &'a str, part: &LatencyPart) -> Self {
         let values = [part.p50_ns, part.p90_ns, part.p95_ns, part.p97_ns, part.p99_ns, part.p99_9_ns];
         let percentile =
@@ -205,7 +205,7 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
     percentiles(html, facts);
 }
 
-/// The latencies of queries.
+/// Returns the latencies of queries.
 fn sorted(facts: &Facts) -> Sorted {
     let samples = facts.samples.as_ref();
     let latencies = samples.map(|samples| samples.query_latencies_ns(facts.samples_per_query()).collect());

@@ -51,7 +51,7 @@ pub(crate) fn settings(html: &mut Html, facts: &Facts) {
     });
 }
 
-/// The last value of each key that is wanted, in the order of the log.
+/// Returns the last value of each key that is wanted, in the order of the log.
 fn entries(html: &mut Html, name: &str, log: &DetailLog, is_wanted: impl Fn(&str) -> bool) {
     let mut keys = Vec::new();
     for (key, _) in log.entries.iter().filter(|(key, _)| is_wanted(key)) {

@@ -58,20 +58,20 @@ impl Time<'_> {
         Cut { end_ns: self.end_ns.max(1), count }
     }
 
-    /// An empty picture with the noisy seconds marked.
+    /// Returns an empty picture with the noisy seconds marked.
     fn picture(&self, title: &'static str, height: f64, y: Axis<'static>) -> Picture<'static> {
         let mut picture = Picture::new(title, height, self.axis(), y);
         self.noisy.iter().for_each(|noisy| picture.band("noisy", noisy.begin_ns, noisy.end_ns));
         picture
     }
 
-    /// The key of a picture, with the noisy seconds if there are any.
+    /// Returns the key of a picture, with the noisy seconds if there are any.
     fn key<'k>(&self, key: &[(&'k str, &'k str)]) -> Vec<(&'k str, &'k str)> {
         let noisy = (!self.noisy.is_empty()).then_some(("noisy", "noisy"));
         key.iter().copied().chain(noisy).collect()
     }
 
-    /// Returns answered samples by instant and latency. In Offline all begin together, so their ends are used.
+    /// Returns the answered samples by instant and latency. In Offline all begin together, so their ends are used.
     fn points(&self) -> impl Iterator<Item = (u64, u64)> + Clone {
         let is_offline = self.is_offline;
         self.samples.records.iter().filter_map(move |record| {
@@ -173,7 +173,7 @@ fn latency(html: &mut Html, facts: &Facts, time: &Time) {
     );
 }
 
-/// The slowest samples, the slowest first.
+/// Returns the slowest samples, the slowest first.
 fn worst(points: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
     let mut worst: Vec<(u64, u64)> = Vec::new();
     for point in points {

@@ -2,7 +2,7 @@
 
 use crate::html::{Attributes, Html};
 
-/// Writes a table that scrolls by itself if it is wider than the page.
+/// Writes a table that scrolls on its own if it is wider than the page.
 pub(crate) fn table(html: &mut Html, name: &str, head: &[&str], rows: impl FnOnce(&mut Html)) {
     let place: Attributes =
         &[("class", &"scroll"), ("role", &"group"), ("aria-label", &name), ("tabindex", &"0")];
@@ -19,7 +19,7 @@ pub(crate) fn table(html: &mut Html, name: &str, head: &[&str], rows: impl FnOnc
     html.text("\n");
 }
 
-/// A row of a table, named by its first cell.
+/// Writes a row of a table, named by its first cell.
 pub(crate) fn row(html: &mut Html, name: &str, cells: impl FnOnce(&mut Html)) {
     html.within("tr", &[], |html| {
         html.leaf("th", &[("scope", &"row")], name);
@@ -33,13 +33,13 @@ pub(crate) fn cell(html: &mut Html, content: impl FnOnce(&mut Html)) {
     html.within("td", &[], content);
 }
 
-/// A verdict in a cell.
+/// Writes a verdict in a cell.
 pub(crate) fn valid(html: &mut Html, is_valid: bool) {
     let (class, text) = if is_valid { ("good", "✓ VALID") } else { ("bad", "✗ INVALID") };
     html.leaf("span", &[("class", &class)], text);
 }
 
-/// A tile: a number with its name.
+/// Writes a tile: a number with its name.
 pub(crate) fn tile(html: &mut Html, name: &str, number: impl FnOnce(&mut Html)) {
     html.within("div", &[("class", &"tile")], |html| {
         html.leaf("dt", &[], name);
@@ -53,7 +53,7 @@ pub(crate) fn paragraph(html: &mut Html, text: &str) {
     html.text("\n");
 }
 
-/// A picture, with its key and how to read it below.
+/// Writes a picture, with its key and how to read it below.
 pub(crate) fn figure(html: &mut Html, picture: impl FnOnce(&mut Html), key: &[(&str, &str)], reading: &str) {
     html.within("figure", &[], |html| {
         picture(html);
@@ -75,7 +75,7 @@ pub(crate) fn figure(html: &mut Html, picture: impl FnOnce(&mut Html), key: &[(&
     html.text("\n");
 }
 
-/// Details that are folded until they are asked for.
+/// Details that are folded until they are opened.
 pub(crate) fn folded(html: &mut Html, title: &str, content: impl FnOnce(&mut Html)) {
     html.within("details", &[], |html| {
         html.leaf("summary", &[], title);

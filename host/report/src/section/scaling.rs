@@ -116,7 +116,7 @@ fn pictures(html: &mut Html, course: &ScalingPart) {
     figure(html, |html| picture.finish(html, &text), &[], "");
 }
 
-/// Draws where a knob stood; `values` are those of the decisions.
+/// Draws the course of a knob; `values` are the decisions' values.
 fn knob(html: &mut Html, course: &ScalingPart, title: &str, name: &str, values: impl Iterator<Item = usize>) {
     let at = |instant_ns: u64| instant_ns.saturating_sub(course.begun_ns) as f64;
     let decisions = course.decisions.iter().zip(values);

@@ -96,7 +96,7 @@ fn middle(mut courses: Vec<Course>) -> Vec<Course> {
     courses
 }
 
-/// Returns whether there is anything to write.
+/// Returns whether the section has content.
 pub(crate) fn is_there(facts: &Facts) -> bool {
     Groups::of(facts).is_some_and(|groups| !groups.slowest.is_empty() && !groups.middle.is_empty())
 }

@@ -12,7 +12,7 @@ use crate::{
     section::parts::{cell, folded, row, table},
 };
 
-/// Writes benchmark, seeds and what else a result has of the run.
+/// Writes the benchmark, the seeds and the other facts of a result about the run.
 pub(crate) fn benchmark(html: &mut Html, facts: &Facts) {
     let Some(result) = facts.result() else { return };
     let figures = facts.figures();

@@ -2,8 +2,8 @@
 
 use proctor_vocabulary::Scenario;
 
-/// Keys of the latencies of queries. LoadGen has them for MultiStream, next to the latencies of its samples;
-/// in the other scenarios, sample latencies stand for queries, too.
+/// Keys of the latencies of queries. LoadGen has them for MultiStream, next to the latencies of its samples; in the
+/// other scenarios, sample latencies serve for queries, too.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LatencyKeys {
     query: &'static str,
@@ -18,12 +18,12 @@ impl LatencyKeys {
         }
     }
 
-    /// The key of `min`, `max` or `mean`.
+    /// Returns the key of `min`, `max` or `mean`.
     pub(crate) fn figure(self, name: &str) -> String {
         format!("result_{name}_{}latency_ns", self.query)
     }
 
-    /// The key of a percentile, which is given in percent with two decimals.
+    /// Returns the key of a percentile, which is given in percent with two decimals.
     pub(crate) fn percentile(self, percent: &str) -> String {
         format!("result_{percent}_percentile_{}latency_ns", self.per_query)
     }

@@ -9,8 +9,8 @@ use super::latency_keys::LatencyKeys;
 use crate::{detail::DetailLog, result_file::MetricPart};
 
 impl DetailLog {
-    /// The figure that a result of the round reports; `None` if the round is not known here, or the log does not have
-    /// the figure. A log of LoadGen itself names no round, and is read by the default.
+    /// Returns the figure that a result of the round reports; `None` if the round is not known here, or the log does
+    /// not have the figure. A log of LoadGen itself names no round, and is read by the default.
     ///
     /// The log does not say which benchmark was run. So tokens per second of Server and Offline go before
     /// samples per second if the log has them, though the benchmark may be listed by samples. In token runs
@@ -56,7 +56,7 @@ impl DetailLog {
         }
     }
 
-    /// The round that the log names, or else the default; `None` if it is not known here.
+    /// Returns the round that the log names, or else the default; `None` if it is not known here.
     fn rules(&self) -> Option<Rules> {
         match self.value("effective_rules") {
             Some(name) => name.as_str()?.parse().ok(),
@@ -65,7 +65,7 @@ impl DetailLog {
     }
 }
 
-/// The key of a figure. The percentile is a fraction.
+/// Returns the key of a figure. The percentile is a fraction.
 fn key(kind: MetricKind, scenario: Scenario, percentile: f64) -> String {
     let key = match kind {
         MetricKind::Percentile => {

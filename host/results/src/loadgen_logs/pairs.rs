@@ -53,7 +53,7 @@ const RATES: [(&str, &str, bool); 10] = [
     ("QPS w/o loadgen overhead", "result_qps_without_loadgen_overhead", true),
     ("TPS w/ loadgen overhead", "result_token_throughput_with_loadgen_overhead", true),
 ];
-/// Rate that was asked for, which a search for the peak changes between the logs.
+/// Requested rate, which a search for the peak changes between the logs.
 const TARGET_QPS: (&str, &str) = ("target_qps", "effective_target_qps");
 /// Percentiles in both logs.
 const PERCENTS: [&str; 6] = ["50.00", "90.00", "95.00", "97.00", "99.00", "99.90"];
@@ -62,9 +62,9 @@ const TWO_DECIMALS: f64 = 0.005 + 1e-9;
 
 /// A value that both logs have.
 pub(crate) struct Pair {
-    /// Its name in the summary log.
+    /// Name in the summary log.
     pub(crate) name: String,
-    /// Its key in the detail log.
+    /// Key in the detail log.
     pub(crate) key: String,
     /// Maximum difference of the number in the summary log, beyond the digits of the detail log.
     tolerance: f64,

@@ -7,7 +7,7 @@ use super::{nan, or_default, or_nan};
 /// Benchmark of a run.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct BenchmarkPart {
-    /// Its id.
+    /// Id of the benchmark.
     pub id: String,
     /// Name of the task.
     #[serde(default, deserialize_with = "or_default")]
@@ -19,7 +19,7 @@ pub struct BenchmarkPart {
     /// Name of the preprocessing.
     #[serde(default, deserialize_with = "or_default")]
     pub preprocessing: String,
-    /// Its benchmark of the official suites, if it is one of them.
+    /// Benchmark of the official suites, if it is one of them.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
     pub suite: Option<SuitePart>,
     /// Number of samples of the library.
@@ -37,7 +37,7 @@ pub struct BenchmarkPart {
 /// A benchmark of the official suites.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SuitePart {
-    /// Its id.
+    /// Id of the benchmark.
     pub id: String,
     /// True if the round of the run has it. Then bounds and accuracy target come from the round.
     pub in_round: bool,

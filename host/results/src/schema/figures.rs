@@ -58,7 +58,7 @@ pub struct IntervalPart {
     pub stream_count: u64,
     /// Length of an interval in ns.
     pub interval_ns: u64,
-    /// From the start to the last query; each had one or was skipped.
+    /// Number of intervals from the start to the last query; each had one or was skipped.
     pub interval_count: u64,
     /// Number of skipped intervals.
     pub skipped_interval_count: u64,

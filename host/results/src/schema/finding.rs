@@ -23,7 +23,7 @@ pub struct Finding {
     /// Change that would make the next run VALID; `None` if the rule is kept, or a later version has it.
     #[serde(default, deserialize_with = "or_default")]
     pub remedy: Option<RemedyPart>,
-    /// Limits to set to 0, which is no limit, along with the remedy.
+    /// Limits to set to 0, which is not a limit, along with the remedy.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub lift: Vec<String>,
     /// Length of a run that follows the remedy; for more queries, the time that they add.
@@ -37,9 +37,9 @@ pub struct Finding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It is not: the test is INVALID.
+    /// The rule is broken: the test is INVALID.
     Broken,
-    /// It is, and limits the result or the length most.
+    /// The rule is met, and limits the result or the length most.
     Limiting,
     /// The bound is met.
     Met,
@@ -50,7 +50,7 @@ pub enum Status {
 pub struct LimitPart {
     /// Name of the setting.
     pub setting: String,
-    /// Its value.
+    /// Value of the setting.
     pub value: u64,
 }
 
@@ -62,7 +62,7 @@ pub enum RemedyPart {
     Set {
         /// Name of the setting.
         setting: String,
-        /// Its value.
+        /// Value of the setting.
         value: f64,
     },
     /// Issue more queries.

@@ -4,16 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use super::or_default;
 
-/// How quiet the machine was. Instants are in ns from the start of issuing.
+/// Noise of the machine. Instants are in ns from the start of issuing.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct NoisePart {
     /// Summary in one word.
     pub state: NoiseState,
-    /// Why it is not known, where it is not.
+    /// Reason why the noise is unknown, if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown_reason: Option<String>,
-    /// Time that was looked at, in ns.
+    /// Time that was examined, in ns.
     pub observed_ns: u64,
     /// Number of intervals.
     pub interval_count: u64,
@@ -25,7 +25,7 @@ pub struct NoisePart {
     pub processor_count: u64,
     /// Issuing threads whose switches were counted.
     pub issuing_thread_count: u64,
-    /// By how much the system may delay the timers of the issuing thread; `None` where it does not say.
+    /// Maximum delay of the issuing thread's timers by the system; `None` if the system does not report it.
     pub timer_slack_ns: Option<u64>,
     /// Each quantity over the whole time.
     #[serde(deserialize_with = "or_default")]
@@ -40,13 +40,13 @@ pub struct NoisePart {
     pub series: NoiseSeriesPart,
 }
 
-/// How quiet the machine was, in one word.
+/// Noise of the machine, in one word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoiseState {
-    /// Hardly anything else ran.
+    /// Hardly anything else ran on the machine.
     Quiet,
-    /// Something disturbed the run.
+    /// The run was disturbed.
     Noisy,
     /// The machine does not tell.
     #[default]
@@ -56,7 +56,7 @@ pub enum NoiseState {
 /// An interval that was noisy.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct NoisyInterval {
-    /// Its begin, in ns from the start of issuing.
+    /// Begin of the interval, in ns from the start of issuing.
     pub begin_ns: u64,
     /// End, in ns from the start of issuing.
     pub end_ns: u64,
@@ -67,7 +67,7 @@ pub struct NoisyInterval {
 /// A cause of noise.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct NoiseCause {
-    /// Its kind, such as `steal`. Readers show those of later versions by this name.
+    /// Kind, such as `steal`. Readers show those of later versions by this name.
     pub kind: String,
     /// Measured value, in `unit`.
     pub value: u64,
@@ -80,9 +80,9 @@ pub struct NoiseCause {
 /// Processor time of the guard's own thread.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 pub struct NoiseCostPart {
-    /// In all, in ns.
+    /// Total time of the thread, in ns.
     pub thread_ns: u64,
-    /// As a share of one processor over the time that was observed.
+    /// Same time as a share of one processor over the observed time.
     pub share_of_processor: f64,
     /// Number of readings.
     pub reading_count: u64,

@@ -9,17 +9,17 @@ use super::{nan, or_default, or_nan};
 /// Plugin of a run.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct PluginPart {
-    /// Its name.
+    /// Name of the plugin.
     pub name: String,
-    /// Its vendor.
+    /// Vendor of the plugin.
     #[serde(default)]
     pub vendor: String,
-    /// Its version.
+    /// Version of the plugin.
     pub version: String,
-    /// Its license.
+    /// License of the plugin.
     #[serde(default, deserialize_with = "or_default")]
     pub license: String,
-    /// Path of the library, or that it is linked in.
+    /// Path of the library, or a note that it is linked in.
     #[serde(default)]
     pub source: String,
     /// SHA-256 of its file.
@@ -35,7 +35,7 @@ pub struct PluginPart {
     /// Memory that the samples were loaded into, for each input: `host`, or of the plugin `pinned` or `device`.
     #[serde(default, deserialize_with = "or_default")]
     pub sample_memory: Vec<String>,
-    /// The inputs as it was given them; empty if they were as the benchmark has them.
+    /// The inputs as given them; empty if they were in the benchmark's form.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<InputPart>,
     /// True if the system is reached by a network.
@@ -53,7 +53,7 @@ pub struct PluginPart {
     /// The process of its own, if it had one.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
     pub isolation: Option<IsolationPart>,
-    /// Its options.
+    /// Options of the plugin.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
     /// Files of the model.
@@ -76,7 +76,7 @@ pub struct StagePart {
     pub least_ns: u64,
     /// Maximum length in ns.
     pub greatest_ns: u64,
-    /// Its mean length in ns.
+    /// Mean length in ns.
     pub mean_ns: f64,
 }
 
@@ -110,7 +110,7 @@ pub struct InputPart {
     pub name: String,
     /// Type of its elements.
     pub element_type: String,
-    /// Its shape.
+    /// Shape of the input.
     pub shape: Vec<usize>,
     /// `as_given`, or `channels_last`.
     pub layout: String,
@@ -150,7 +150,7 @@ pub struct ModelFilePart {
     /// Name of the recipe of a file that was made here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipe: Option<String>,
-    /// True if it holds random weights in the place of trained ones that the user has not given.
+    /// True if it holds random weights instead of trained ones that the user has not given.
     #[serde(skip_serializing_if = "Not::not")]
     pub stands_in: bool,
 }

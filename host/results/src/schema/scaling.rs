@@ -5,7 +5,7 @@ use std::fmt;
 use proctor_scaling::{Decision, Goal, Knobs, Settled};
 use serde::{Deserialize, Serialize};
 
-/// Outcome of one policy on one load: what it decided, what was seen, and where it came to rest.
+/// Outcome of one policy on one load: its decisions, its observations, and its final setting.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct ScalingPart {
     /// Name of the policy.
@@ -20,7 +20,7 @@ pub struct ScalingPart {
     pub lasted_ns: u64,
     /// The setting to use; null if the policy has not settled, or nothing meets the target.
     pub setting: Option<Knobs>,
-    /// Where the knobs stood at the end.
+    /// Knobs at the end.
     pub last: Knobs,
     /// Samples completed since the policy settled; null if it has not settled, or settled too late to judge.
     pub settled: Option<Settled>,
@@ -33,7 +33,7 @@ pub struct ScalingPart {
     pub within_target: Option<bool>,
     /// The share of the whole run.
     pub violation_share_of_all: f64,
-    /// Each decision with what it was made of.
+    /// Each decision with its inputs.
     pub decisions: Vec<Decision>,
     /// The timeline in spans, if it was to have some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -50,7 +50,7 @@ impl ScalingPart {
         self.decisions.iter().position(|decision| decision.is_settled).map(|index| index + 1)
     }
 
-    /// How many instances there could be at the end, if that is less than was to be looked at.
+    /// Returns how many instances there could be at the end, if that is less than was to be looked at.
     #[must_use]
     pub fn instances_left(&self) -> Option<usize> {
         let least = self.events.iter().filter_map(ScalingEvent::instances_most).min()?;
@@ -58,7 +58,7 @@ impl ScalingPart {
     }
 }
 
-/// Instant from which the latency counts that is held against the target.
+/// Instant from which the latency counts that is compared with the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LatencyFrom {
@@ -83,9 +83,9 @@ impl LatencyFrom {
 /// A span of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 pub struct Span {
-    /// When it began, in ns of the run's clock.
+    /// Begin of the window, in ns of the run's clock.
     pub from_ns: u64,
-    /// Where the knobs were to stand at its end.
+    /// Knobs that were to be in force at its end.
     pub knobs: Knobs,
     /// The latency target at its end, in ns.
     pub target_ns: u64,
@@ -99,12 +99,12 @@ pub struct Span {
     pub throughput_qps: f64,
 }
 
-/// Something that happened to a system that was scaled.
+/// An event of a scaled system.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct ScalingEvent {
     /// When, in ns of the run's clock.
     pub at_ns: u64,
-    /// Its kind.
+    /// Kind of the event.
     #[serde(flatten)]
     pub kind: ScalingEventKind,
     /// The same in words.
@@ -117,21 +117,21 @@ pub struct ScalingEvent {
 pub enum ScalingEventKind {
     /// An instance failed a batch, and was retired for it.
     InstanceFailed {
-        /// Its number in the scheduler, from 0.
+        /// Number in the scheduler, from 0.
         instance: usize,
-        /// How many instances are left in service.
+        /// Number of instances left in service.
         left: usize,
-        /// How many there may be from now on.
+        /// Maximum number of instances from now on.
         most: usize,
     },
-    /// The only instance failed a batch, and goes on.
+    /// The only instance failed a batch, and continues.
     LastInstanceFailed {
-        /// Its number in the scheduler, from 0.
+        /// Number in the scheduler, from 0.
         instance: usize,
     },
-    /// There is no further instance.
+    /// The next instance could not be created.
     NoInstance {
-        /// How many it would have made.
+        /// Number of instances that there would have been.
         count: usize,
         /// Reason of the plugin or the host.
         why: String,
@@ -151,14 +151,14 @@ pub enum ScalingEventKind {
 }
 
 impl ScalingEvent {
-    /// An event at this instant.
+    /// Creates an event at this instant.
     #[must_use]
     pub fn new(at_ns: u64, kind: ScalingEventKind) -> Self {
         let what = kind.to_string();
         Self { at_ns, kind, what }
     }
 
-    /// How many instances there may be from then on, if it lowers that.
+    /// Returns the maximum number of instances from then on, if the event lowers it.
     fn instances_most(&self) -> Option<usize> {
         match self.kind {
             ScalingEventKind::InstanceFailed { most, .. } => Some(most),

@@ -17,17 +17,18 @@ use super::{
 /// One test; of a search for the peak, its reported run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct TestPart {
-    /// Its mode.
+    /// Mode of the test.
     pub mode: String,
     /// True if it is VALID.
     pub valid: bool,
-    /// Reasons why it is not VALID, in words.
+    /// Reasons why the test is not VALID, in words.
     #[serde(default, deserialize_with = "or_default")]
     pub reasons: Vec<String>,
     /// Rules that the verdict rests on.
     #[serde(default)]
     pub findings: Vec<Finding>,
-    /// From the start of issuing to the last completion, in ns: of the performance phase, or over all accuracy phases.
+    /// Time from the start of issuing to the last completion, in ns: of the performance phase, or over all accuracy
+    /// phases.
     pub duration_ns: u64,
     /// Number of queries.
     pub issued_query_count: u64,
@@ -91,7 +92,7 @@ pub struct TestPart {
 /// and repeated responses.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct AccuracyPhasesPart {
-    /// Their length in ns.
+    /// Length in ns.
     #[serde(default)]
     pub duration_ns: u64,
     /// Number of queries.
@@ -145,13 +146,13 @@ pub struct SchedulerPart {
 }
 
 impl TestPart {
-    /// The finding of a rule.
+    /// Returns the finding of a rule.
     #[must_use]
     pub fn finding(&self, rule: &str) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.rule == rule)
     }
 
-    /// The latency bound of the scenario in ns, if it has one.
+    /// Returns the latency bound of the scenario in ns, if it has one.
     #[must_use]
     pub fn latency_bound_ns(&self) -> Option<f64> {
         self.finding("latency_bound").filter(|it| it.unit.as_deref() == Some("ns")).and_then(|it| it.bound)

@@ -24,8 +24,8 @@ pub struct TokenPart {
     pub time_to_first_token: Option<LatencyPart>,
     /// Mean time between the tokens after the first, of each sample; not in Offline, and `None` if no sample counts.
     pub time_per_output_token: Option<LatencyPart>,
-    /// From each report of tokens to the one before it, of all samples; `None` if the plugin reported none, or if
-    /// samples do not count.
+    /// Time between two reports of tokens, of all samples; `None` if the plugin reported none, or if samples do not
+    /// count.
     pub time_between_tokens: Option<LatencyPart>,
     /// True if the bound of the first token was met.
     pub ttft_bound_met: Option<bool>,
@@ -43,7 +43,7 @@ pub struct SearchPart {
     pub end: String,
     /// Position of the reported step.
     pub reported_step: Option<usize>,
-    /// Its steps, in order.
+    /// Steps, in order.
     #[serde(default)]
     pub steps: Vec<SearchStep>,
 }
@@ -53,6 +53,6 @@ pub struct SearchPart {
 pub struct SearchStep {
     /// Rate, in queries per second.
     pub rate_qps: f64,
-    /// True if it was met; `None` of a run that did not come to its end.
+    /// True if it was met; `None` of a run that did not end.
     pub met: Option<bool>,
 }

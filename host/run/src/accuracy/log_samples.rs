@@ -19,7 +19,7 @@ use super::{recorded::FoundLog, sample_count};
 /// from such a run if LoadGen's log next to it has exactly as many samples.
 ///
 /// # Errors
-/// The list or the data set cannot be read, or nothing says which samples the log is of.
+/// If the list or the data set cannot be read, or nothing says which samples the log is of.
 pub(super) fn samples_of_log(
     log: &FoundLog,
     settings: &mut Settings,

@@ -35,7 +35,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The variant of responses that it asks for.
+    /// Returns the variant of responses that it asks for.
     ///
     /// # Errors
     /// [`HostError::Usage`] if the benchmark's metric has no such variant.
@@ -73,7 +73,7 @@ pub struct LogResult {
     reference: f64,
     target_ratio: f64,
     accuracy: AccuracyPart,
-    /// Flags to try, where responses look as if they were read wrongly.
+    /// Flags to try if responses look misread.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hints: Vec<String>,
     /// Upper limit on the second records that the scenario explains.
@@ -130,7 +130,7 @@ pub fn score_log(
     })
 }
 
-/// The round that the target comes from; `None` if it does not have the benchmark.
+/// Returns the round that the target comes from; `None` if it does not have the benchmark.
 fn round(settings: &Settings) -> Option<&'static str> {
     let (benchmark, rules) = (&settings.benchmark, settings.run.rules);
     (benchmark.suite.is_none() || benchmark.row(rules).is_some()).then_some(rules.name)
@@ -188,7 +188,7 @@ fn set_element_type(settings: &mut Settings, element_type: ElementType) -> Resul
     }
 }
 
-/// The precision that the answers were computed in; nothing depends on one that is not known.
+/// Returns the precision that the answers were computed in; nothing depends on one that is not known.
 fn precision(settings: &Settings) -> Result<&str, HostError> {
     let quality = &settings.benchmark.quality;
     match &settings.run.precision {

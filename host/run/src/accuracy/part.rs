@@ -3,7 +3,7 @@
 use proctor_accuracy::{AccuracyResult, DefectGroup};
 use proctor_results::{AccuracyPart, ResponseDefectPart};
 
-/// An accuracy as the file has it.
+/// Returns an accuracy in the form of the file.
 pub(crate) fn accuracy_part(result: AccuracyResult) -> AccuracyPart {
     let defect_part = |group: DefectGroup| ResponseDefectPart {
         kind: group.kind.to_owned(),

@@ -154,7 +154,7 @@ fn irregular(path: &Path, folders: &[PathBuf]) -> Option<HostError> {
     })
 }
 
-/// The error of a path without a log, below which these folders were searched.
+/// Returns the error of a path without a log, below which these folders were searched.
 fn no_log(path: &Path, folders: &[PathBuf]) -> HostError {
     let tests = folders.iter().filter_map(|folder| RecordedTest::read(folder).ok());
     let tests: Vec<_> = tests.filter(|test| test.mode.is_some()).collect();
@@ -210,8 +210,8 @@ impl RecordedTest {
     }
 }
 
-/// Number of samples that the accuracy phases of a SubmissionRun have issued, from the queries that LoadGen logs for
-/// each phase; `None` if the log does not come to the performance phase.
+/// Returns the number of samples that the accuracy phases of a SubmissionRun have issued, from the queries that LoadGen
+/// logs for each phase; `None` if the log does not reach the performance phase.
 fn performance_seq_id(detail: &DetailLog) -> Option<u64> {
     let count = |key: &str| detail.value(key)?.as_u64();
     let set_count = count("effective_accuracy_sample_count")?

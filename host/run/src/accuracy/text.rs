@@ -4,7 +4,8 @@ use proctor_accuracy::five_figures;
 use proctor_results::AccuracyPart;
 use proctor_words::text::{counted, four_digits};
 
-/// An accuracy in one line: whether it passed, and value and target in the five figures in which they are compared.
+/// Returns an accuracy in one line: whether it passed, and value and target in the five figures in which they are
+/// compared.
 pub(crate) fn in_words(accuracy: &AccuracyPart) -> String {
     let word = if accuracy.passed { "PASS" } else { "FAIL" };
     let details = accuracy
@@ -20,7 +21,7 @@ pub(crate) fn in_words(accuracy: &AccuracyPart) -> String {
     format!("{word}: {metric} {value} ({judged}), the target is {target}{}", details.collect::<String>())
 }
 
-/// A figure that may be far below 1.
+/// Returns a figure that may be far below 1.
 fn small(value: f64) -> String {
     if value != 0.0 && value.abs() < 1e-3 { format!("{value:.1e}") } else { four_digits(value) }
 }

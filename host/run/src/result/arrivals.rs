@@ -5,13 +5,14 @@ use proctor_loadgen::{ArrivalProcess, Trace};
 use proctor_results::{ArrivalTracePart, ArrivalsPart, SettingPart};
 use proctor_words::text::counted;
 
-/// Remark of a run with these settings on arrivals that the rules do not know, as far as it is known before the run.
+/// Returns the remark of a run with these settings on arrivals that the rules do not know, as far as it is known before
+/// the run.
 #[must_use]
 pub fn arrivals_remark(settings: &Settings) -> Option<String> {
     Some(remark(&part(settings, None)?))
 }
 
-/// The part of a run with these settings. `None` for the arrivals of the rules, and where queries have none.
+/// Returns the part of a run with these settings. `None` for the arrivals of the rules, and where queries have none.
 /// `query_count` is that of the performance run.
 pub fn part(settings: &Settings, query_count: Option<u64>) -> Option<ArrivalsPart> {
     let process = settings.test.other_arrivals()?;
@@ -31,7 +32,7 @@ pub fn part(settings: &Settings, query_count: Option<u64>) -> Option<ArrivalsPar
     })
 }
 
-/// Remark for the user.
+/// Returns the remark for the user.
 pub fn remark(arrivals: &ArrivalsPart) -> String {
     let ArrivalsPart { trace, text, .. } = arrivals;
     let again = match trace.as_ref().and_then(|trace| trace.repetition_count) {

@@ -1,4 +1,4 @@
-//! The findings for which a run is INVALID: those of its tests, and those of the run as a whole.
+//! The findings for which a run is INVALID: of its tests, and of the run as a whole.
 
 use std::fmt;
 
@@ -9,16 +9,16 @@ use proctor_results::PluginPart;
 
 use crate::performance_runs::PerformanceRuns;
 
-/// A reason why a run is INVALID that is no matter of a single test.
+/// A reason why a run is INVALID that does not concern a single test.
 #[derive(Debug)]
 pub(crate) enum RunFault {
     /// The answers were not scored, as they could not be written for this error.
     NotScored(String),
-    /// The answers could not be scored, or a test could not begin: an error, and what led to it.
+    /// The answers could not be scored, or a test could not begin: an error with its causes.
     Failed(Vec<String>),
     /// A test of accuracy and performance in one ended before its performance phase.
     NoPerformancePhase,
-    /// The accuracy run did not come to its end.
+    /// The accuracy run did not end.
     NoPerformanceRun,
     /// The rules want more runs.
     TooFewRuns { made: u64, planned: u64 },

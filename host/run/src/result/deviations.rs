@@ -4,7 +4,7 @@ use proctor_config::{Deviation, NotOfficial, Settings, Suite, round_rules};
 use proctor_plugin_api::MemoryKind;
 use proctor_results::{DeviationPart, PluginPart};
 
-/// All of a run of a plugin with these settings.
+/// Returns all of a run of a plugin with these settings.
 pub fn all(settings: &Settings, plugin: &PluginPart) -> Vec<Deviation> {
     let is_on_device = plugin.sample_memory.iter().any(|kind| kind == MemoryKind::Device.name());
     let of_memory = is_on_device.then_some(Deviation::DeviceMemory);
@@ -21,12 +21,12 @@ fn of_network(settings: &Settings) -> Option<Deviation> {
     (!has_division || suite == Some(Suite::Edge)).then_some(Deviation::Network { suite: suite_name })
 }
 
-/// Remark for the user on the length of a run or a search.
+/// Returns the remark for the user on the length of a run or a search.
 pub fn length_remark(why: &NotOfficial) -> String {
     format!("not of official length ({why}): for comparing runs of your own only")
 }
 
-/// Remark for the user, if there are any.
+/// Returns the remark for the user, if there are any.
 pub fn remark(rules: &str, deviations: &[DeviationPart]) -> Option<String> {
     let texts: Vec<_> = deviations.iter().map(|deviation| deviation.text.as_str()).collect();
     (!texts.is_empty()).then(|| {

@@ -4,12 +4,12 @@ use proctor_bed::{NoEnergy, PackageEnergy, Test};
 use proctor_results::{EnergyPart, ProcessorEnergyPart};
 use proctor_words::text::four_digits;
 
-/// The energy that the plugin has counted, from the start to the stop of the test.
+/// Returns the energy that the plugin has counted, from the start to the stop of the test.
 pub(super) fn energy_of_plugin(test: &Test) -> Option<EnergyPart> {
     Some(energy_part(test.energy_joules?, "plugin".to_owned(), test))
 }
 
-/// The energy of the processor, or why it was not counted.
+/// Returns the energy of the processor, or why it was not counted.
 pub(super) fn processor_energy(energy: &Result<PackageEnergy, NoEnergy>, test: &Test) -> ProcessorEnergyPart {
     match energy {
         Ok(PackageEnergy { joules, packages }) => {
@@ -36,7 +36,7 @@ fn energy_part(joules: f64, source: String, test: &Test) -> EnergyPart {
     }
 }
 
-/// The figures for people.
+/// Returns the figures for people.
 pub(super) fn text(energy: &EnergyPart) -> String {
     let joules = format!("{} J, {} W", four_digits(energy.joules), four_digits(energy.mean_watts));
     let throughput = energy

@@ -1,9 +1,9 @@
-//! Findings as `result.json` has them.
+//! Findings as in `result.json`.
 
 use proctor_loadgen::{Finding, Limit, Remedy, Status, Unit};
 use proctor_results::{Finding as FindingPart, LimitPart, RemedyPart, Status as StatusPart};
 
-/// A finding as the file has it.
+/// Returns a finding in the form of the file.
 pub(super) fn finding_part(finding: &Finding) -> FindingPart {
     FindingPart {
         rule: finding.rule.name().to_owned(),

@@ -7,7 +7,7 @@ use proctor_results::{
 };
 use proctor_words::text::duration;
 
-/// How quiet the machine was, as the file has it.
+/// Returns how quiet the machine was, in the form of the file.
 pub(super) fn noise_part(noise: &Noise) -> NoisePart {
     let Noise { cost, series, .. } = noise;
     NoisePart {
@@ -69,7 +69,7 @@ fn quantities<T>(of: impl Fn(Quantity) -> T) -> QuantitiesPart<T> {
     }
 }
 
-/// One line: how much of the time was not quiet, and the worst of each cause.
+/// Returns one line: how much of the time was not quiet, and the worst of each cause.
 pub(super) fn text(noise: &Noise) -> String {
     if let (State::Unknown, Some(reason)) = (noise.state, &noise.unknown_reason) {
         return format!("not known: {reason}");
@@ -99,7 +99,7 @@ fn is_worse(a: &Cause, b: &Cause) -> bool {
     if a.kind == CauseKind::Frequency { a.value < b.value } else { a.value > b.value }
 }
 
-/// `2.0 s`, `10 s`.
+/// Formats `2.0 s`, `10 s`.
 fn seconds(ns: u64) -> String {
     let digits = usize::from(ns < 10_000_000_000);
     format!("{:.digits$} s", ns as f64 / 1e9)

@@ -6,7 +6,7 @@ use proctor_words::text::{counted, counted_queries, duration};
 
 use crate::result::RunResult;
 
-/// The fixed intervals of MultiStream as the file has them.
+/// Returns the fixed intervals of MultiStream in the form of the file.
 pub(super) fn interval_part(result: &IntervalResult) -> IntervalPart {
     let record = result.record;
     IntervalPart {

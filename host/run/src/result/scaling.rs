@@ -4,7 +4,7 @@ use proctor_bed::scaling::course::infeasible;
 use proctor_results::ScalingPart;
 use proctor_words::text::{counted, duration, percent};
 
-/// A line for people.
+/// Returns a line for people.
 pub(super) fn text(course: &ScalingPart) -> String {
     let ScalingPart { policy, goal, setting, last, decisions, violation_share, events, .. } = course;
     let made = counted(decisions.len() as u64, "decision");
@@ -30,7 +30,7 @@ pub(super) fn text(course: &ScalingPart) -> String {
     text
 }
 
-/// Remark for the user.
+/// Returns the remark for the user.
 pub(super) fn remark(course: &ScalingPart) -> String {
     let policy = &course.policy;
     format!("{policy} turned batch size and instances during the run, which the rules leave to the system")

@@ -15,7 +15,7 @@ use super::{
     tokens::{search_part, token_part},
 };
 
-/// A test as the file has it.
+/// Returns a test in the form of the file.
 pub(super) fn test_part(test: &Test) -> TestPart {
     let outcome = &test.outcome;
     let sum = |part: fn(&PhaseOutcome) -> u64| outcome.reported_phases().map(part).sum();
@@ -72,7 +72,7 @@ fn missing_count(phase: &PhaseOutcome) -> u64 {
     phase.missing.as_ref().map_or(0, |missing| missing.count)
 }
 
-/// Samples of the reported phases that failed; they are looked at only if any of the test did.
+/// Returns the samples of the reported phases that failed; they are examined only if any of the test did.
 fn failed_count(test: &Test) -> u64 {
     match test.outcome.violation_count(ViolationKind::Failed) {
         0 => 0,
@@ -86,9 +86,9 @@ fn busy_part(counts: BusyCounts) -> BusyPart {
     BusyPart { refused_query_count: query_count, refusal_count, wait_ns }
 }
 
-/// Takes the figures of a result. If it is partial, because samples were not answered or lack tokens, no bound is
-/// met, and there is no estimate. Nor is there one in token runs of SingleStream, where early stopping estimates
-/// the time to the first token.
+/// Converts the figures of a result. If it is partial, because samples were not answered or lack tokens, no bound is
+/// met, and there is no estimate. Nor is there one in token runs of SingleStream, where early stopping estimates the
+/// time to the first token.
 fn figures_part(result: &PerformanceResult, is_partial: bool) -> FiguresPart {
     let EarlyStopping { met: early_stopping_met, estimate_ns, estimate_ns_p99, .. } = result.early_stopping;
     let is_of_first_tokens =

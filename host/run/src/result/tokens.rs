@@ -4,7 +4,7 @@ use proctor_loadgen::{LatencyStatistics, PeakSearch, PerformanceResult, Scenario
 use proctor_results::{LatencyPart, SearchPart, SearchStep, Status, TestPart, TokenPart};
 use proctor_words::text;
 
-/// The tokens of a run; `None` for a run without. If the figures are partial, no bound is met.
+/// Returns the tokens of a run; `None` for a run without. If the figures are partial, no bound is met.
 pub(super) fn token_part(result: &PerformanceResult, is_partial: bool) -> Option<TokenPart> {
     let inferred_tokens_per_second = match result.figures {
         ScenarioFigures::Server { inferred_tokens_per_second, .. }
@@ -36,8 +36,8 @@ pub(super) fn token_part(result: &PerformanceResult, is_partial: bool) -> Option
     })
 }
 
-/// Rows of the verdict: tokens per second, times to the first token (TTFT) and for each further one (TPOT), and the
-/// samples that are left out of them.
+/// Returns the rows of the verdict: tokens per second, times to the first token (TTFT) and for each further one (TPOT),
+/// and the samples that are left out of them.
 pub(super) fn rows(test: &TestPart) -> Vec<(&'static str, String)> {
     let Some(tokens) = test.figures.as_ref().and_then(|figures| figures.tokens.as_ref()) else {
         return Vec::new();
@@ -78,7 +78,7 @@ pub(super) fn rows(test: &TestPart) -> Vec<(&'static str, String)> {
     rows.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
 }
 
-/// A search for the peak as the file has it.
+/// Returns a search for the peak in the form of the file.
 pub(super) fn search_part(search: &PeakSearch) -> SearchPart {
     let steps = search.steps.iter().zip(search.steps_met());
     SearchPart {

@@ -12,7 +12,7 @@ use crate::{
     result::{RunResult, arrivals, deviations, energy, round, scaling, tokens},
 };
 
-/// Maximum number of reasons that are shown. All of them are in the result.
+/// Maximum number of reasons to show; the result has all of them.
 const REASONS_SHOWN: usize = 6;
 
 /// Returns the verdict's text. `folder` is the run's folder, `unwritten` why it has no file of the result.

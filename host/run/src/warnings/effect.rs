@@ -4,9 +4,9 @@ use proctor_config::{Effective, IssueMode, Key, Origin, Settings, Value, When, k
 use proctor_loadgen::Wait;
 use proctor_vocabulary::TestMode;
 
-/// The warnings about settings that the user gave and that have no effect in a run with these settings.
+/// Returns the warnings about settings that the user gave and that have no effect in a run with these settings.
 ///
-/// A file or the environment may serve several runs: a setting in it that is for another scenario or mode is no
+/// A file or the environment may serve several runs: a setting in it that is for another scenario or mode is not a
 /// mistake, and lines of LoadGen's files are for many runs in any case.
 pub fn of_conditions(settings: &Settings) -> Vec<String> {
     let warning = |key: &Key| {

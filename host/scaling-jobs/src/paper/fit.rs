@@ -1,7 +1,7 @@
 //! Parameters from the figures of Tables 5 and 6, in closed form.
 //!
-//! A job with figures of its own, or another job with its network and data set, has three of the four parameters
-//! pinned by Table 5:
+//! A job with its own figures, or another job with its network and data set, has three of the four parameters pinned by
+//! Table 5:
 //!
 //! - the times alone and with 8 instances are two equations for host and device. The steady count of Table 6 is a
 //!   second measurement of the device; the geometric mean of both is taken.
@@ -63,7 +63,7 @@ struct Known<'a> {
     device_w: BTreeMap<u32, f64>,
 }
 
-/// A surface for each job.
+/// Returns a surface for each job.
 pub(super) fn surfaces(rows: &[Row]) -> Vec<JobSurface> {
     let with_profile = rows.iter().filter_map(|row| Some((row, row.profile?)));
     let pinned = with_profile.map(|(row, profile)| (row.number, pinned(row, profile))).collect();
@@ -77,7 +77,7 @@ pub(super) fn surfaces(rows: &[Row]) -> Vec<JobSurface> {
     rows.iter().map(|row| known.surface(row)).collect()
 }
 
-/// Returns times from Table 5, with Table 6 if the job is there, too.
+/// Returns times from Table 5, and from Table 6 if the job is in it.
 fn pinned(row: &Row, profile: Profile) -> Times {
     let alone_ms = 1000.0 / profile.alone_per_s;
     let at_8 = device_ms(alone_ms, 8, profile.instances_8_per_s);
@@ -88,7 +88,7 @@ fn pinned(row: &Row, profile: Profile) -> Times {
     Times { host_ms, host_step_ms: (host_32_ms - host_ms) / 31.0, device_ms }
 }
 
-/// Time on the device, from the time of a sample alone and the throughput of several instances.
+/// Returns the time on the device, from the time of a sample alone and the throughput of several instances.
 fn device_ms(alone_ms: f64, instances: usize, per_s: f64) -> f64 {
     // Of host^p + device^p = alone^p and host^p + (shared device)^p = latency^p the difference, solved for the device.
     let latency_ms = instances as f64 * 1000.0 / per_s;
@@ -139,8 +139,8 @@ impl Known<'_> {
         [host_ms, host_step_ms, device_ms]
     }
 
-    /// Time that a further sample adds on the host: the mean of the jobs of the data set, and no more than the first
-    /// one takes.
+    /// Returns the time that a further sample adds on the host: the mean of the jobs of the data set, and no more than
+    /// the first one takes.
     fn host_step(&self, row: &Row, relative: Option<(u32, Times)>, host_ms: f64) -> Parameter {
         let of_dataset: Vec<u32> =
             self.pinned.keys().copied().filter(|by| self.row(*by).dataset == row.dataset).collect();
@@ -156,12 +156,12 @@ impl Known<'_> {
         borrowed(from, share * host_ms)
     }
 
-    /// Figures of the same network and data set.
+    /// Returns the figures of the same network and data set.
     fn of_same(&self, row: &Row) -> Option<(u32, Times)> {
         self.find(|other| other.network == row.network && other.dataset == row.dataset)
     }
 
-    /// Figures of the same network, or of its nearest relative.
+    /// Returns the figures of the same network, or of its nearest relative.
     fn relative(&self, row: &Row) -> Option<(u32, Times)> {
         let nearest = RELATIVES.iter().find(|(network, _)| *network == row.network).map(|(_, by)| *by);
         self.find(|other| other.network == row.network)
@@ -181,8 +181,8 @@ impl Known<'_> {
         (self.pinned.keys().copied().collect(), sum / self.pinned.len() as f64)
     }
 
-    /// Returns the time of a sample alone if there are no figures: targets are a coefficient times it (section
-    /// 4.1), and the geometric mean of the coefficients of pinned jobs of batching stands in for this job's.
+    /// Returns the time of a sample alone if there are no figures: targets are a coefficient times it (section 4.1),
+    /// and the geometric mean of the coefficients of pinned jobs of batching replaces this job's.
     fn alone_ms_assumed(&self, row: &Row) -> f64 {
         let coefficient = |number: u32| {
             let row = self.row(number);
@@ -206,7 +206,7 @@ impl Known<'_> {
         (most(row.steady) * most(row.steady + 1)).sqrt().round() as u32
     }
 
-    /// Power of the busy device: from Table 6, or from the same network there, or else the mean of all.
+    /// Returns the power of the busy device: from Table 6, or from the same network there, or else the mean of all.
     fn device_w(&self, row: &Row) -> Parameter {
         if let Some(value) = self.device_w.get(&row.number) {
             return Parameter { value: *value, origin: Origin::Pinned { by: row.number } };

@@ -1,4 +1,4 @@
-//! Jobs, with their printed data and what follows.
+//! Jobs, with their printed data and derived values.
 
 use std::sync::LazyLock;
 
@@ -44,7 +44,7 @@ impl PaperJob {
     }
 }
 
-/// The jobs in the order of their numbers.
+/// Returns the jobs in the order of their numbers.
 pub fn jobs() -> &'static [PaperJob] {
     static JOBS: LazyLock<Vec<PaperJob>> = LazyLock::new(|| {
         let rows = tables::rows();
@@ -65,7 +65,7 @@ pub fn jobs() -> &'static [PaperJob] {
     &JOBS
 }
 
-/// The job of this number, from 1 to 30.
+/// Returns the job of this number, from 1 to 30.
 #[must_use]
 pub fn job(number: u32) -> Option<&'static PaperJob> {
     jobs().iter().find(|job| job.number == number)

@@ -7,7 +7,7 @@ use super::jobs::PaperJob;
 /// Listed batch sizes. The plugin interpolates between them; around the first step, where the spread begins,
 /// there is nothing to interpolate.
 const BATCH_SIZES: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 96, 128];
-/// Numbers of instances that are listed, all of them.
+/// All listed numbers of instances.
 const INSTANCES: std::ops::RangeInclusive<usize> = 1..=10;
 
 /// The two files of a job for the mock plugin.
@@ -19,7 +19,7 @@ pub struct MockTables {
     pub table_tail: String,
 }
 
-/// The surface of a job as CSV, a row for each batch size and a column for each number of instances.
+/// Returns the surface of a job as CSV, a row for each batch size and a column for each number of instances.
 #[must_use]
 pub fn mock_tables(job: &PaperJob) -> MockTables {
     let row = |first: String, cell: &dyn Fn(usize) -> String| {

@@ -11,7 +11,7 @@ use super::{
     tables::Efficiency,
 };
 
-/// Every table of the page, with the name of its section.
+/// Returns every table of the page, with the name of its section.
 #[must_use]
 pub fn tables() -> Vec<(&'static str, String)> {
     vec![
@@ -25,7 +25,7 @@ pub fn tables() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Parameters of each job, with what each comes from.
+/// Parameters of each job, with the source of each.
 fn parameters() -> String {
     let row = |job: &PaperJob| {
         let it = &job.surface;
@@ -191,7 +191,7 @@ fn clipper() -> String {
     )
 }
 
-/// The averages of section 4.3, from the rows of Table 6 as printed and from the predictions.
+/// Returns the averages of section 4.3, from the rows of Table 6 as printed and from the predictions.
 fn averages() -> String {
     let rows: Vec<_> = jobs().iter().filter_map(|job| Some((job, job.efficiency?))).collect();
     let mean = |value: &dyn Fn(&PaperJob, &Efficiency) -> f64| {
@@ -236,7 +236,7 @@ fn averages() -> String {
     )
 }
 
-/// Throughput of both knobs together, in items per second.
+/// Returns the throughput of both knobs together, in items per second.
 fn figure_12() -> String {
     let row = |number: usize, knobs: [Knobs; 4]| {
         let job = &jobs()[number - 1];
@@ -282,7 +282,7 @@ fn completion() -> String {
     table(&["job", "network", "rank 2", "rank 1", "straight line"], jobs().iter().filter_map(row))
 }
 
-/// A table in Markdown.
+/// Returns a table in Markdown.
 pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let header: Vec<String> = header.iter().map(|name| (*name).to_owned()).collect();

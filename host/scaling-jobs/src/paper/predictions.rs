@@ -1,4 +1,4 @@
-//! Figures of the paper that nothing was fitted to, as the surfaces have them.
+//! Figures of the paper that were not fitted, next to the surfaces' values.
 
 use proctor_scaling::{Approach, Knobs, Surface};
 
@@ -36,13 +36,13 @@ pub struct Prediction {
 }
 
 impl PaperJob {
-    /// Tail of the latency by the surface, in ms.
+    /// Returns the tail of the latency by the surface, in ms.
     #[must_use]
     pub fn tail_ms(&self, knobs: Knobs) -> f64 {
         self.surface.tail_ms(knobs, P95)
     }
 
-    /// Prediction of the surface for the profiler and for both steady states.
+    /// Returns the prediction of the surface for the profiler and for both steady states.
     #[must_use]
     pub fn prediction(&self) -> Prediction {
         let batch = |batch_size| Knobs { batch_size, ..Knobs::LEAST };

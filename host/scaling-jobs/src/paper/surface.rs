@@ -84,12 +84,12 @@ pub enum Origin {
         /// Numbers of the jobs.
         from: Vec<u32>,
     },
-    /// Nothing but the target.
+    /// Only the target is known.
     Assumed,
 }
 
 impl JobSurface {
-    /// Time of a batch on the host, in ms.
+    /// Returns the time of a batch on the host, in ms.
     fn host_batch_ms(&self, batch_size: usize) -> f64 {
         self.host_ms.value + self.host_step_ms.value * further(batch_size)
     }
@@ -111,7 +111,7 @@ impl JobSurface {
         IDLE_W + self.device_w.value * self.device_share(knobs)
     }
 
-    /// Throughput as the paper counts it: images, sentences, speech files or frames in a second.
+    /// Returns the throughput as the paper counts it: images, sentences, speech files or frames in a second.
     #[must_use]
     pub fn items_per_s(&self, knobs: Knobs) -> f64 {
         self.throughput_qps(knobs) * f64::from(self.items_per_sample)
@@ -128,12 +128,12 @@ impl Surface for JobSurface {
     }
 }
 
-/// Number of samples after the first.
+/// Returns the number of samples after the first.
 fn further(batch_size: usize) -> f64 {
     batch_size.saturating_sub(1) as f64
 }
 
-/// Time on the device while this many instances use it, over the time of one alone.
+/// Returns the time on the device while this many instances use it, over the time of one alone.
 pub(super) fn sharing(instances: usize) -> f64 {
     match instances {
         0 | 1 => 1.0,
@@ -141,12 +141,12 @@ pub(super) fn sharing(instances: usize) -> f64 {
     }
 }
 
-/// The time of two parts that overlap.
+/// Returns the time of two parts that overlap.
 pub(super) fn hypotenuse(one: f64, other: f64) -> f64 {
     (one.powf(SHARPNESS) + other.powf(SHARPNESS)).powf(1.0 / SHARPNESS)
 }
 
-/// The part that makes this time together with the other one, which is shorter.
+/// Returns the part that takes this time together with the other, shorter one.
 pub(super) fn leg(whole: f64, other: f64) -> f64 {
     (whole.powf(SHARPNESS) - other.powf(SHARPNESS)).powf(1.0 / SHARPNESS)
 }

@@ -47,7 +47,7 @@ pub(super) struct Row {
     pub(super) efficiency: Option<Efficiency>,
 }
 
-/// The rows of Table 4.
+/// Returns the rows of Table 4.
 pub(super) fn rows() -> Vec<Row> {
     let profiles = figures(include_str!("table5.csv"));
     let efficiencies = figures(include_str!("table6.csv"));
@@ -83,13 +83,13 @@ pub(super) fn rows() -> Vec<Row> {
     cells(include_str!("table4.csv")).map(row).collect()
 }
 
-/// The job and the figures of each row.
+/// Returns the job and the figures of each row.
 fn figures(table: &'static str) -> Vec<(u32, Vec<f64>)> {
     let row = |cells: Vec<&str>| (parsed(cells[0]), cells[1..].iter().map(|cell| parsed(cell)).collect());
     cells(table).map(row).collect()
 }
 
-/// The rows of a table, without comments and the line of names.
+/// Returns the rows of a table, without comments and the line of names.
 fn cells(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     let lines = table.lines().filter(|line| !line.starts_with('#')).skip(1);
     lines.map(|line| line.split(',').collect())

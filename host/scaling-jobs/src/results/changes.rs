@@ -128,7 +128,7 @@ pub(super) fn changes() -> Vec<Change> {
     all
 }
 
-/// The start of `dnnscaler` and `clipper` on a job (Fig. 7).
+/// Returns the start of `dnnscaler` and `clipper` on a job (Fig. 7).
 pub(super) fn starts(number: u32) -> Vec<Course> {
     let job = job(number).expect("a job of the paper");
     let goal = Goal { approach: Approach::Batching, ..goal(job, P95) };

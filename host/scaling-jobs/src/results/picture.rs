@@ -46,7 +46,7 @@ pub(super) fn courses(title: &str, courses: &[&Course]) -> String {
     picture.finish()
 }
 
-/// Throughput of three policies on all jobs, on a logarithmic axis (Fig. 5), with the best of the grid.
+/// Returns the throughput of three policies on all jobs, on a logarithmic axis (Fig. 5), with the best of the grid.
 pub(super) fn throughputs(all: &[JobRuns]) -> String {
     const DECADES: std::ops::RangeInclusive<i32> = 0..=4;
     let (top, bottom) = (Panels::GAP + 20.0, 400.0);

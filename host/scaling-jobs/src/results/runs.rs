@@ -1,4 +1,4 @@
-//! The runs that the page is made of.
+//! The runs behind the page.
 
 use std::{sync::LazyLock, thread};
 
@@ -97,7 +97,7 @@ impl JobRuns {
     }
 }
 
-/// The runs of all jobs, made once.
+/// Returns the runs of all jobs, made once.
 pub(super) fn all() -> &'static [JobRuns] {
     static ALL: LazyLock<Vec<JobRuns>> = LazyLock::new(|| {
         thread::scope(|scope| {
@@ -108,7 +108,7 @@ pub(super) fn all() -> &'static [JobRuns] {
     &ALL
 }
 
-/// The goal of a job, with the tail at this quantile.
+/// Returns the goal of a job, with the tail at this quantile.
 pub(super) fn goal(job: &PaperJob, tail: f64) -> Goal {
     Goal::new(ns(job.target_ms), tail, MOST)
 }

@@ -17,7 +17,7 @@ pub(super) fn yes(is_so: bool) -> String {
     if is_so { "yes" } else { "NO" }.to_owned()
 }
 
-/// Percent with a sign, but no -0.0.
+/// Formats a percentage with a sign, but no -0.0.
 fn signed(percent: f64) -> String {
     let percent = if percent.abs() < 0.05 { 0.0 } else { percent };
     format!("{percent:+.1} %")
@@ -36,7 +36,7 @@ pub(super) fn is_pinned(job: &PaperJob) -> bool {
     matches!(job.surface.device_ms.origin, Origin::Pinned { .. })
 }
 
-/// The approach that `dnnscaler` chose. Resting on one instance may be either.
+/// Returns the approach that `dnnscaler` chose. Resting on one instance may be either.
 pub(super) fn choice(it: &JobRuns) -> Approach {
     // The fourth decision, or a fifth if it looked again, is the first of the chosen Scaler: only the Scaler
     // of batches leaves a second batch size behind.
@@ -310,7 +310,7 @@ pub(super) fn forms(all: &[JobRuns]) -> Vec<Vec<String>> {
 pub(super) const ALONE: [&str; 4] =
     ["job", "batching, items/s", "multi-tenancy, items/s", "batching is better"];
 
-/// Both approaches on the jobs of batching (Fig. 11).
+/// Returns both approaches on the jobs of batching (Fig. 11).
 pub(super) fn alone(it: &JobRuns) -> Option<Vec<String>> {
     let [batching, instances] = it.axes.each_ref().map(|run| per_s(it.job, run.knobs));
     (it.job.method == Approach::Batching).then(|| {

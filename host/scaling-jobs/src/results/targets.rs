@@ -24,7 +24,7 @@ impl Target {
         vec![self.what.to_owned(), self.paper.to_owned(), self.found.clone(), yes(self.is_met)]
     }
 
-    /// Met if no job fails.
+    /// Creates a target that is met if no job fails.
     fn of_jobs<'a>(
         what: &'static str,
         paper: &'static str,

@@ -58,7 +58,7 @@ fn ordered(known: &[(usize, f64)]) -> Vec<(usize, f64)> {
     known
 }
 
-/// The row for the columns of the library; none if it says nothing.
+/// Returns the row for the columns of the library; none if it says nothing.
 fn low_rank(rows: &[Vec<f64>], known: &[(usize, f64)], unit: f64, rank: usize) -> Option<Vec<f64>> {
     let slowdowns: Vec<Vec<f64>> =
         rows.iter().map(|row| row.iter().map(|latency| latency / row[0]).collect()).collect();

@@ -154,7 +154,7 @@ fn line_of(network: &str, latencies: &[f64]) -> String {
     latencies.iter().fold(network.to_owned(), |line, latency| format!("{line},{latency}"))
 }
 
-/// Number of columns, by the first line.
+/// Returns the number of columns, by the first line.
 fn count(header: &str) -> Result<usize, LineFault> {
     let mut count = 0;
     for cell in header.split(',').skip(1) {
@@ -169,7 +169,7 @@ fn count(header: &str) -> Result<usize, LineFault> {
     if count == 0 { Err(LineFault::Header { expected: 1, got: header.to_owned() }) } else { Ok(count) }
 }
 
-/// Name and latencies of a line.
+/// Returns the name and latencies of a line.
 fn curve(line: &str, count: usize) -> Result<(&str, Vec<f64>), LineFault> {
     let mut cells = line.split(',').map(str::trim);
     let network = cells.next().unwrap_or_default();
@@ -187,7 +187,7 @@ fn curve(line: &str, count: usize) -> Result<(&str, Vec<f64>), LineFault> {
     Ok((network, latencies))
 }
 
-/// The text with this row in the place of the one of the same name, or at its end. Comments stay.
+/// Returns the text with this row instead of the one of the same name, or at its end. Comments stay.
 fn with_row(text: &str, network: &str, row: &str) -> String {
     let is_its = |line: &&str| line.split(',').next().is_some_and(|name| name.trim() == network);
     // The first line that counts is the header, regardless of its first cell.

@@ -12,7 +12,7 @@ pub(super) struct Direction {
     pub(super) vector: Vec<f64>,
 }
 
-/// The directions of the rows, the longest first; as many as there are columns.
+/// Returns the directions of the rows, the longest first; as many as there are columns.
 ///
 /// One-sided Jacobi (Hestenes 1958): pairs of columns are rotated until all are perpendicular. Their lengths are then
 /// the singular values, and the rotations together the right singular vectors.
@@ -45,7 +45,7 @@ pub(super) fn directions(rows: &[Vec<f64>]) -> Vec<Direction> {
     directions
 }
 
-/// Cosine and sine of the rotation that makes two columns perpendicular; none if they are.
+/// Returns cosine and sine of the rotation that makes two columns perpendicular; `None` if they are.
 fn rotation(first: &[f64], second: &[f64]) -> Option<(f64, f64)> {
     let (one, other, both) = (dot(first, first), dot(second, second), dot(first, second));
     if both.abs() <= f64::EPSILON * (one * other).sqrt() {

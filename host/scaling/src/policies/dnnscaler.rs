@@ -55,7 +55,7 @@ impl Default for DnnScalerSettings {
 /// The variants in which the paper gives its rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
-    /// The text of section 3.3, with a rest where the search would go on for ever.
+    /// The text of section 3.3, with a rest where the search would continue for ever.
     Text,
     /// Algorithm 1 to the letter, except for line 13: the tail is the last window's.
     Algorithm,
@@ -78,13 +78,13 @@ enum Stage {
 }
 
 impl DnnScaler {
-    /// The policy with these settings.
+    /// Returns the policy with these settings.
     #[must_use]
     pub fn new(settings: DnnScalerSettings) -> Self {
         Self { settings, stage: Stage::Profiler(Profiler::default()), largest_tail_ns: 0 }
     }
 
-    /// The window with the tail that the rules of this variant look at.
+    /// Returns the window with the tail that the rules of this variant use.
     fn read(&mut self, seen: &Seen) -> Seen {
         self.largest_tail_ns = self.largest_tail_ns.max(seen.tail_ns);
         match self.settings.variant {

@@ -43,9 +43,9 @@ pub struct Joint {
     moves: usize,
     now: Option<Knobs>,
     rest: Option<Rest>,
-    /// It has settled because all arrivals are served.
+    /// True if it has settled because all arrivals are served.
     serves_all: bool,
-    /// It has settled because nothing is within the target.
+    /// True if it has settled because nothing is within the target.
     is_infeasible: bool,
     /// Change of the mean latency that makes another system of it, as a natural logarithm.
     tolerance: f64,
@@ -170,8 +170,8 @@ impl Joint {
         }
     }
 
-    /// A larger batch, or more instances, if none was measured: as many as fit into the target even if the latency is
-    /// proportional to their number.
+    /// Returns a larger batch, or more instances, if none was measured: as many as fit into the target even if the
+    /// latency is proportional to their number.
     fn unseen_axis(&self, goal: &Goal, model: &Model, least: Knobs) -> Option<Knobs> {
         let most = goal.greatest();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 2 to 16")]
@@ -233,8 +233,8 @@ impl Joint {
         })
     }
 
-    /// The greatest gain over the best, as a logarithm, times the chance to be within the target, where nothing was
-    /// measured yet; if it is worth a move.
+    /// Returns the greatest gain over the best, as a logarithm, times the chance to be within the target, where nothing
+    /// was measured yet; if it is worth a move.
     fn promising(&self, goal: &Goal, model: &Model, best: &Point) -> Option<(Knobs, Estimate)> {
         self.most_of_unseen(goal, model, |knobs, estimate| {
             let gain = (estimate.hoped_qps() - self.needed(goal, best, knobs)) / best.throughput_qps();
@@ -279,7 +279,8 @@ impl Joint {
         self.points.iter().any(|point| point.is_bad && is_beyond(point))
     }
 
-    /// Throughput that is worth the move, with the instances that have to start for it, and for the way back.
+    /// Returns the throughput that is worth the move, with the instances that have to start for it, and for the way
+    /// back.
     fn needed(&self, goal: &Goal, best: &Point, knobs: Knobs) -> f64 {
         let present = self.now.map_or(1, |now| now.instances);
         let there = knobs.instances.saturating_sub(present);
@@ -398,12 +399,12 @@ impl ScalingPolicy for Joint {
 }
 
 impl Estimate {
-    /// Throughput if the setting is better than expected by as much as the model does not know of it.
+    /// Returns the throughput if the setting is better than expected by as much as the model is uncertain.
     fn hoped_qps(&self) -> f64 {
         self.throughput_qps * (CURIOSITY * self.mean_deviation).exp()
     }
 
-    /// Chance that the tail is within the target.
+    /// Returns the chance that the tail is within the target.
     fn chance_within(&self, target_ns: f64) -> f64 {
         /// Minimum credible deviation, so that a certain model does not divide by 0.
         const DEVIATION_MIN: f64 = 1e-3;
@@ -411,7 +412,7 @@ impl Estimate {
     }
 }
 
-/// Batch sizes to choose from: all up to 128, and then in steps of less than a hundredth.
+/// Returns the batch sizes to choose from: all up to 128, and then in steps of less than a hundredth.
 fn batch_sizes(least: usize, most: usize) -> impl Iterator<Item = usize> {
     iter::successors(Some(least), |size| Some(size + 1 + size / 128)).take_while(move |size| *size <= most)
 }

@@ -15,11 +15,11 @@
 //! A spinner that was not heard of for [`SILENT_NS`] no longer counts: it has lost its processor, and does
 //! not delay the others.
 //!
-//! A thread that changes the batcher so that another could act (a batch can start, or there is a deadline
-//! before `armed_ns`) wakes one sleeper, unless a thread spins. A thread that takes a batch is such a
-//! changer, too: it is busy now and no longer looks, so it passes the baton. A thread that ends its spin
-//! without a batch goes on to sleep under the same lock, having looked first. Hence at every instant at which
-//! work could start, some thread is awake and about to look.
+//! A thread that changes the batcher so that another could act (a batch can start, or there is a deadline before
+//! `armed_ns`) wakes one sleeper, unless a thread spins. A thread that takes a batch is such a changer, too: it is busy
+//! now and no longer looks, so it passes the baton. A thread that ends its spin without a batch continues to sleep
+//! under the same lock, having looked first. Hence at every instant at which work could start, some thread is awake and
+//! about to look.
 //!
 //! An added instance counts from the moment at which its own thread first comes for a batch. A retired one
 //! finds out when it comes for the next batch, and all sleepers are woken so that it does. It may be the one
@@ -69,7 +69,7 @@ struct State {
 }
 
 impl State {
-    /// Returns whether a sleeper should look at the batcher now.
+    /// Returns whether a sleeper should check the batcher now.
     fn needs_waking(&self, now_ns: u64, heard_ns: u64) -> bool {
         let acts_before_armed = |deadline_ns| deadline_ns <= now_ns || deadline_ns < self.armed_ns;
         self.sleepers > 0
@@ -79,7 +79,7 @@ impl State {
 }
 
 impl<C: Clock> Dispatcher<C> {
-    /// A dispatcher for the instances that the batcher counts, and for at most `instances_max`.
+    /// Creates a dispatcher for the instances that the batcher counts, and for at most `instances_max`.
     pub(super) fn new(batcher: Batcher, instances_max: usize, clock: Arc<C>) -> Self {
         let state = State {
             roster: Roster::new(batcher.instances(), instances_max),
@@ -139,7 +139,7 @@ impl<C: Clock> Dispatcher<C> {
         lock(&self.state).stopping
     }
 
-    /// The size of the batches that are formed from now on. Returns it as far as the bounds allow.
+    /// Returns the size of the batches that are formed from now on. Returns it as far as the bounds allow.
     pub(super) fn set_batch_size(&self, batch_size: usize) -> usize {
         let mut state = lock(&self.state);
         let batch_size = state.batcher.set_batch_size(batch_size);
@@ -172,7 +172,7 @@ impl<C: Clock> Dispatcher<C> {
         read(&lock(&self.state).roster)
     }
 
-    /// An instance has entered its thread, and counts from now on. [instance thread]
+    /// Notes that an instance has entered its thread, and counts from now on. [instance thread]
     pub(super) fn count_in(&self, instance: usize) {
         let mut state = lock(&self.state);
         if state.roster.enter(instance) {
@@ -218,7 +218,7 @@ impl<C: Clock> Dispatcher<C> {
         lock(&self.state).threads += 1;
     }
 
-    /// The thread of an instance ends, or did not start.
+    /// Notes that the thread of an instance ends, or did not start.
     pub(super) fn leave(&self, instance: usize) {
         let mut state = lock(&self.state);
         state.threads -= 1;
@@ -245,7 +245,7 @@ impl<C: Clock> Dispatcher<C> {
         read(&lock(&self.state).batcher)
     }
 
-    /// After an event: lets the spinner look, or wakes a sleeper.
+    /// Lets the spinner look after an event, or wakes a sleeper.
     fn announce(&self, state: MutexGuard<'_, State>, now_ns: u64) {
         self.signal.0.fetch_add(1, Ordering::Relaxed);
         self.wake_one_if_needed(state, now_ns);
@@ -259,7 +259,7 @@ impl<C: Clock> Dispatcher<C> {
         }
     }
 
-    /// Gives the lock back until an event or `until_ns`.
+    /// Releases the lock until an event or `until_ns`.
     fn spin<'a>(&'a self, mut state: MutexGuard<'a, State>, until_ns: u64) -> MutexGuard<'a, State> {
         state.spinning = true;
         self.heard_ns.0.store(self.clock.now_ns(), Ordering::Relaxed);
@@ -271,7 +271,7 @@ impl<C: Clock> Dispatcher<C> {
         state
     }
 
-    /// Returns when `signal` is not as it was `seen`, or at `until_ns`.
+    /// Waits until `signal` differs from `seen`, or until `until_ns`.
     ///
     /// Between looks it offers the processor to others: if the issuing thread happens to sit on the same one,
     /// the awaited event could not come before the spin ends. With no other thread to run this costs less

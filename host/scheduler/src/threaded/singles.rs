@@ -184,7 +184,7 @@ impl<C: Clock> Singles<C> {
         }
     }
 
-    /// Watches the ring for a while. Returns whether there is reason to look at it.
+    /// Watches the ring for a while. Returns whether there is reason to check it.
     fn spin(&self, instance: usize) -> bool {
         let start_ns = self.clock.now_ns().max(1);
         // The word is read first: a compare-exchange would take the line from the spinner.
@@ -255,7 +255,7 @@ impl<C: Clock> Singles<C> {
         self.wake_unless_watched();
     }
 
-    /// Wakes a sleeper, unless there is a spinner that will look at the ring. After a fence.
+    /// Wakes a sleeper, unless there is a spinner that will check the ring. After a fence.
     fn wake_unless_watched(&self) {
         let heard_ns = self.spinner.0.load(Relaxed);
         if heard_ns != NOBODY && !self.is_silent(heard_ns) {

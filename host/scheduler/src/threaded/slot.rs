@@ -14,7 +14,7 @@ use proctor_vocabulary::{QuerySample, ResponseId, SampleIndex};
 use super::InFlight;
 use crate::sync::{AtomicBool, AtomicU64, fence, thread};
 
-/// State that one thread shows of itself. When it has ended the next instance of this number has it.
+/// State that one thread publishes. When it has ended the next instance of this number has it.
 #[repr(align(128))]
 pub(super) struct Slot {
     version: AtomicU64,
@@ -40,7 +40,7 @@ impl Slot {
         }
     }
 
-    /// An instance is about to have it.
+    /// Notes that an instance is about to use it.
     pub(super) fn take(&self, batch_size_max: usize) {
         let pair = |_| [AtomicU64::new(0), AtomicU64::new(0)];
         self.samples.get_or_init(|| (0..batch_size_max).map(pair).collect());
@@ -81,7 +81,7 @@ impl Slot {
         self.version.store(version + 2, Release);
     }
 
-    /// Batch of the instance. [any thread]
+    /// Returns the batch of the instance. [any thread]
     pub(super) fn in_flight(&self, instance: usize) -> InFlight {
         loop {
             if let Some(in_flight) = self.look(instance) {
@@ -91,7 +91,7 @@ impl Slot {
         }
     }
 
-    /// One look, `None` if the batch changed meanwhile.
+    /// Returns one look, `None` if the batch changed meanwhile.
     fn look(&self, instance: usize) -> Option<InFlight> {
         let version = self.version.load(Acquire);
         let in_flight = self.read(instance);

@@ -1,4 +1,4 @@
-//! Figures of the harness: the tests that they are taken from, and their targets.
+//! Figures of the harness: their tests, and their targets.
 
 use proctor_loadgen::{PhaseOutcome, TestOutcome, TestSettings, Wait, WaitPolicy};
 use proctor_vocabulary::Scenario;
@@ -12,10 +12,10 @@ use proctor_words::HostError;
 const SATURATING_QPS: f64 = 2e7;
 /// Target for the rate of one issuing thread.
 const SATURATED_INLINE_QPS: f64 = 4e6;
-/// Samples of a MultiStream query, as the rules have it.
+/// Samples of a MultiStream query, as in the rules.
 pub(super) const SAMPLES_PER_QUERY: u64 = 8;
 
-/// One test and the figures that are taken from it.
+/// One test and its figures.
 pub(super) struct Experiment {
     /// Title for the display of progress.
     pub(super) title: String,
@@ -52,7 +52,7 @@ impl Target {
     }
 }
 
-/// How long tests are.
+/// Lengths of tests.
 pub(super) struct Lengths {
     /// Tests that end by their duration, in ms.
     pub(super) duration_ms: u64,
@@ -70,7 +70,7 @@ impl Lengths {
     }
 }
 
-/// Everything that is measured in this process.
+/// Returns everything that is measured in this process.
 pub(super) fn experiments(flags: &HarnessFlags) -> Vec<Experiment> {
     let lengths = Lengths::of(flags);
     let (duration_ms, count) = (lengths.duration_ms, lengths.count);
@@ -242,9 +242,10 @@ fn dispatch_error(duration_ms: u64, qps: f64, wait: Wait) -> Experiment {
     }
 }
 
-/// Time that the plugin boundary adds to a query of SingleStream, in ns: the plugin's table and the host's, the checks
-/// of state and responses, and the note of the call under way. The median over pairs of tests without and with it,
-/// which are short, so that what disturbs one is likely to disturb the other. May be below 0 on a busy machine.
+/// Returns the time that the plugin boundary adds to a query of SingleStream, in ns: the plugin's table and the host's,
+/// the checks of state and responses, and the note of the call under way. The median over pairs of tests without and
+/// with it, which are short, so that what disturbs one is likely to disturb the other. May be below 0 on a busy
+/// machine.
 ///
 /// # Errors
 /// If one of the tests could not be made.
@@ -270,7 +271,7 @@ pub(super) fn added_by_boundary_ns(lengths: &Lengths, interrupt: &Interrupt) -> 
 }
 
 impl Figure {
-    /// A figure without a target.
+    /// Creates a figure without a target.
     pub(super) fn new(name: &str, what: &str, unit: &'static str) -> Self {
         Self { name: name.to_owned(), what: what.to_owned(), unit, target: None }
     }
@@ -280,18 +281,18 @@ impl Figure {
     }
 }
 
-/// The one phase of a performance test.
+/// Returns the one phase of a performance test.
 fn phase(outcome: &TestOutcome) -> &PhaseOutcome {
     outcome.phases.last().expect("a test that has an outcome has a phase")
 }
 
-/// From the start of issuing to the last completion, over the queries.
+/// Returns the time from the start of issuing to the last completion, divided by the queries.
 pub(super) fn query_us(outcome: &TestOutcome) -> f64 {
     let phase = phase(outcome);
     phase.duration_ns as f64 / 1e3 / phase.record.issued_query_count as f64
 }
 
-/// Samples from the start of issuing to the last completion.
+/// Returns the samples from the start of issuing to the last completion.
 pub(super) fn samples_per_second(outcome: &TestOutcome) -> f64 {
     let phase = phase(outcome);
     phase.record.issued_sample_count as f64 * 1e9 / phase.duration_ns as f64
@@ -310,7 +311,7 @@ fn latency_us(outcome: &TestOutcome, of: fn(&LatencyPart) -> u64) -> f64 {
     of(&query_latencies(result).into()) as f64 / 1e3
 }
 
-/// From the start of the test to the start of issuing.
+/// Returns the time from the start of the test to the start of issuing.
 fn start_up_ms(outcome: &TestOutcome) -> f64 {
     phase(outcome).start_ns as f64 / 1e6
 }

@@ -25,7 +25,7 @@ pub(crate) struct HarnessFlags {
     /// Alternate with the official LoadGen and show the ratios
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) against: Option<Opponent>,
-    /// Python with the official package [default: that of the virtual environment, or python3]
+    /// Python with the official package [default: the virtual environment's, or python3]
     #[arg(long, value_name = "PATH", requires = "against")]
     pub(crate) python: Option<PathBuf>,
     /// Write all figures to this file as JSON
@@ -49,13 +49,13 @@ impl HarnessFlags {
         self.repetitions.unwrap_or(if self.quick { 1 } else { 5 })
     }
 
-    /// Rates for the dispatch error.
+    /// Returns the rates for the dispatch error.
     pub(crate) fn rates(&self) -> Vec<f64> {
         if self.rate.is_empty() { vec![1e3, 1e4, 1e5] } else { self.rate.clone() }
     }
 }
 
-/// A rate of arrivals that the clock can resolve.
+/// Returns a rate of arrivals that the clock can resolve.
 fn rate(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(rate) if (1.0..=1e7).contains(&rate) => Ok(rate),

@@ -23,7 +23,7 @@ pub(super) struct GuardRows {
 }
 
 impl GuardRows {
-    /// Creates rows without values.
+    /// Creates the rows without values.
     pub(super) fn new(is_quick: bool) -> Self {
         let row = |figure| Row { scenario: Some(Scenario::SingleStream), figure, values: Vec::new() };
         let added = Figure::new("noise_guard_query_ns", "added to a query by the noise guard", "ns");

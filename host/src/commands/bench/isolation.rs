@@ -1,4 +1,4 @@
-//! Figures of a plugin in a process of its own.
+//! Figures of a plugin in its own process.
 
 use proctor_bed::{Interrupt, IsolatedCall};
 use proctor_display::Spread;
@@ -52,12 +52,12 @@ impl CallRows {
         Self(ADDED_US.map(|(sides, added_us)| (sides, rows(sides, added_us))).into())
     }
 
-    /// Number of things that [`measure`](Self::measure) says.
+    /// Returns the number of measurements that [`measure`](Self::measure) names.
     pub(super) fn step_count(&self) -> usize {
         self.0.len()
     }
 
-    /// Measures all of them once; calls `say` with the name of each measurement.
+    /// Runs all measurements once; calls `say` with the name of each.
     ///
     /// # Errors
     /// If the plugin could not be started.

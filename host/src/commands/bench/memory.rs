@@ -13,8 +13,8 @@ use proctor_bed::{Interrupt, NullRun};
 use proctor_display::Terminal;
 use proctor_words::{CommandError, HostError, Ticker, process_memory_bytes};
 
-/// Two lengths, in queries. The recorder's memory grows in steps that double; both lengths stand at the end of a step,
-/// so that nothing counts that was not used.
+/// Two lengths, in queries. The recorder's memory grows in steps that double; both lengths are at the end of a step, so
+/// that unused memory does not count.
 const LENGTHS: [u64; 2] = [((1 << 9) - 1) * 1024, ((1 << 12) - 1) * 1024];
 const QUICK_LENGTHS: [u64; 2] = [((1 << 7) - 1) * 1024, ((1 << 9) - 1) * 1024];
 const LOOK_INTERVAL: Duration = Duration::from_micros(500);
@@ -27,7 +27,7 @@ struct Held {
     resident_bytes: u64,
 }
 
-/// Returns bytes for each issued query, to one decimal: memory is counted in pages, and is never quite still.
+/// Returns the bytes for each issued query, to one decimal: memory is counted in pages, and is never quite still.
 ///
 /// # Errors
 /// If the processes cannot be started or do not report their memory.
@@ -38,8 +38,8 @@ pub(super) fn bytes_per_query(quick: bool) -> Result<f64, HostError> {
     Ok((bytes / (long - short) as f64 * 10.0).round() / 10.0)
 }
 
-/// Memory that a process held shortly before the last of `query_count` queries. On a busy machine the look may come too
-/// early, so it is tried some times.
+/// Returns the memory that a process held shortly before the last of `query_count` queries. On a busy machine the look
+/// may come too early, so it is tried some times.
 fn held(query_count: u64) -> Result<Held, HostError> {
     const ATTEMPTS: u32 = 5;
     let is_late_enough = |held: &Held| held.issued_count >= query_count - query_count / 50;
@@ -71,8 +71,8 @@ fn wrong(cause: impl Into<Box<dyn Error + Send + Sync>>) -> HostError {
     CommandError::Unmeasured { what: "the memory for queries", cause: cause.into() }.into()
 }
 
-/// Runs the test, with samples in queries of their own or, in Offline, in one, and returns the memory that
-/// this process held when the last of them were issued, as a line of JSON.
+/// Runs the test, with samples in their own queries or, in Offline, in one, and returns the memory that this process
+/// held when the last of them were issued, as a line of JSON.
 ///
 /// # Errors
 /// If the test cannot be made, or the system does not report the memory of a process.

@@ -88,7 +88,7 @@ impl Official {
         Err(CommandError::NoOfficial { package: PACKAGE, tried }.into())
     }
 
-    /// The version of the package, as it says it.
+    /// Returns the version of the package, as it says it.
     pub(super) fn into_version(self) -> String {
         self.version
     }
@@ -112,7 +112,7 @@ fn measure(python: &Path, settings: &TestSettings) -> Result<Measured, String> {
     serde_json::from_str(&last_line(&run.stdout)).map_err(|error| error.to_string())
 }
 
-/// The settings of a test that matter here, under LoadGen's names.
+/// Returns the settings of a test that matter here, under LoadGen's names.
 fn spec(settings: &TestSettings) -> Value {
     let mut values = json!({
         "min_duration_ms": settings.min_duration_ms,

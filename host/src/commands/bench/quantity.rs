@@ -2,13 +2,13 @@
 
 use proctor_words::text::four_digits;
 
-/// A value with its unit; rates in millions.
+/// Returns a value with its unit; rates in millions.
 pub(super) fn shown(value: f64, unit: &str) -> String {
     let prefix = if is_rate(unit) { "M " } else { "" };
     format!("{} {prefix}{unit}", bare(value, unit))
 }
 
-/// The same without the unit.
+/// Returns the same without the unit.
 pub(super) fn bare(value: f64, unit: &str) -> String {
     four_digits(if is_rate(unit) { value / 1e6 } else { value })
 }

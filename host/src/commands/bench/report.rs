@@ -23,7 +23,7 @@ pub(super) struct Report {
     origin: Origin,
     finished_at_utc: String,
     repetitions: u32,
-    /// True if the plugin had a process of its own.
+    /// True if the plugin had its own process.
     isolated: bool,
     rows: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,8 +103,8 @@ impl Serialize for Row {
 
 const HEAD: [&str; 6] = ["scenario", "figure", "median", "least .. greatest", "target", "met"];
 
-/// A table of rows, under a line that says how the figures came about: in Markdown with the command and the machine,
-/// else for people with a title.
+/// Returns a table of rows, under a line that says how the figures came about: in Markdown with the command and the
+/// machine, else for people with a title.
 pub(super) fn table(
     title: &str,
     how: &str,
@@ -153,7 +153,7 @@ impl Report {
         text
     }
 
-    /// For a page of documentation.
+    /// Formats the report for a page of documentation.
     pub(super) fn markdown(&self) -> String {
         let mut text = self.figures(true);
         if let Some(against) = &self.against {
@@ -165,7 +165,7 @@ impl Report {
         text
     }
 
-    /// The table of the figures of the harness.
+    /// Returns the table of the figures of the harness.
     fn figures(&self, is_markdown: bool) -> String {
         let place = if self.isolated { " in a process of its own" } else { "" };
         let title = format!("The harness itself, with the null plugin{place}");

@@ -54,7 +54,7 @@ pub(crate) struct SchedulerFlags {
     markdown: bool,
 }
 
-/// Both systems in one scenario, and the rows of what is taken from them.
+/// Both systems in one scenario, and the rows of their figures.
 struct Comparison {
     settings: TestSettings,
     rows: Vec<(Row, Take)>,

@@ -10,7 +10,7 @@ use crate::commands::results::{RUNS, runs_below, unreadable};
 /// Titles of the columns.
 const TITLES: [&str; 8] = ["run", "verdict", "accuracy", "benchmark", "scenario", "plugin", "metric", "p99"];
 
-/// The table of the runs below the folder that is named, or below [`RUNS`].
+/// Returns the table of the runs below the folder that is named, or below [`RUNS`].
 ///
 /// # Errors
 /// If the folder cannot be read. A run that cannot be read is a row that says so.

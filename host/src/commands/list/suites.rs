@@ -7,7 +7,7 @@ use proctor_words::{CommandError, HostError, text};
 const HEAD: [&str; 9] =
     ["benchmark", "data set", "QSL", "quality", "constraints", "required", "optional", "size", "run here"];
 
-/// The tables of all suites of a round, or of one of them. The default round stands in for one that is not given.
+/// Returns the tables of all suites of a round, or of one of them. The default round is used if none is given.
 pub(super) fn list(rules: Option<&str>, suite: Option<&str>) -> Result<String, HostError> {
     let rules: Rules =
         rules.map_or_else(|| Ok(Rules::default()), str::parse).map_err(CommandError::UnknownRules)?;
@@ -68,7 +68,7 @@ fn table(source: &str, suite: Option<&str>, rows: &[Row]) -> String {
     format!("{title}\n{}", text::table(&[head].into_iter().chain(lines.flatten()).collect::<Vec<_>>()))
 }
 
-/// The marks that the tables have, and the values that the checker has otherwise.
+/// Returns the marks that the tables have, and the values that the checker has otherwise.
 fn notes<'a>(
     rows: &[Row],
     suites: &[Option<&str>],

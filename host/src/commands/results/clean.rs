@@ -53,15 +53,15 @@ pub(crate) struct CleanFlags {
     yes: bool,
 }
 
-/// A run that was looked at.
+/// A run that was examined.
 struct Found {
     folder: PathBuf,
-    /// The folder by which two names of it are the same.
+    /// The canonical folder: two names of one folder are equal.
     canonical: PathBuf,
-    /// When it came to its end, as far as that is known.
+    /// End of the run, as far as it is known.
     ended: SystemTime,
     size_bytes: u64,
-    /// `None` if it is none of this host's, or cannot be read.
+    /// `None` if the result is not this host's, or cannot be read.
     run: Option<Run>,
 }
 
@@ -126,12 +126,12 @@ impl CleanFlags {
         if failures.is_empty() { Ok(()) } else { Err(FolderError::NotRemoved(failures).into()) }
     }
 
-    /// The folder below which the runs are.
+    /// Returns the folder below which the runs are.
     fn below(&self) -> &Path {
         self.below.as_deref().unwrap_or(Path::new(RUNS))
     }
 
-    /// The folders to keep.
+    /// Returns the folders to keep.
     ///
     /// # Errors
     /// [`HostError::Command`] for one that is not there, or that has nothing to do with any run.
@@ -174,7 +174,7 @@ fn look(folder: PathBuf) -> Result<Found, HostError> {
     Ok(Found { folder, canonical, ended: of_result.unwrap_or(changed), size_bytes, run })
 }
 
-/// Returns the last change of anything in a folder, and the total size.
+/// Returns the time of the last change in a folder, and the total size.
 fn newest_and_size(folder: &Path) -> Result<(SystemTime, u64), HostError> {
     let failed = |error| cannot_read(folder, error);
     let metadata = fs::symlink_metadata(folder).map_err(failed)?;

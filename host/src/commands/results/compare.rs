@@ -74,7 +74,7 @@ impl CompareFlags {
 
 type Answer = (Comparison, Vec<(Condition, Option<bool>)>);
 
-/// One comparison as it is, several as a list.
+/// Returns a single comparison as an object, several as a list.
 fn in_json(answers: &[Answer]) -> String {
     let mut all: Vec<_> = answers.iter().map(|(comparison, judged)| comparison.json(judged)).collect();
     let value = if all.len() == 1 { all.remove(0) } else { Value::Array(all) };
@@ -97,7 +97,7 @@ fn in_text(answers: &[Answer]) -> String {
     answers.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// The error of the program for one of a comparison.
+/// Returns the error of the program for one of a comparison.
 pub(crate) fn host_error(error: CompareError) -> HostError {
     let is_usage = error.is_usage();
     let text = with_cause(&error);

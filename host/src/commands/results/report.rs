@@ -1,4 +1,4 @@
-//! `host report`: the page of a run, for people to look at.
+//! `host report`: the page of a run, for people to read.
 
 use std::{io::Write, path::PathBuf};
 

@@ -11,7 +11,7 @@ use super::{Cause, HostError};
 const RUN_AGAIN: &str = "run `host run --mode accuracy`, or LoadGen in the mode AccuracyOnly, and give the folder of \
                          that run";
 
-/// Data, a model or a log that is not there or does not fit the benchmark.
+/// Data, a model or a log that is missing or does not fit the benchmark.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 #[rustfmt::skip]

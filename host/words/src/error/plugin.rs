@@ -44,7 +44,7 @@ pub enum PluginError {
 }
 
 impl PluginError {
-    /// An error of another crate, with the plugin that it does not name.
+    /// Creates an error of another crate, with the plugin that it does not name.
     pub fn of(plugin: &str, cause: impl Into<Cause>) -> Self {
         Self::Of { plugin: plugin.to_owned(), cause: cause.into() }
     }

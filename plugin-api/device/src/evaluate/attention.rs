@@ -1,4 +1,4 @@
-//! Attention, out of the operators that it stands for.
+//! Attention, expressed by basic operators.
 
 use crate::{
     evaluate::{

@@ -49,7 +49,7 @@ fn of_real(function: Unary, x: f64) -> f64 {
     }
 }
 
-/// The value of a function that integers have, before it is wrapped.
+/// Returns the value of a function that integers have, before it is wrapped.
 fn of_integer(function: Unary, x: i64) -> i64 {
     match function {
         Unary::Relu => x.max(0),
@@ -60,17 +60,17 @@ fn of_integer(function: Unary, x: i64) -> i64 {
     }
 }
 
-/// `1 / (1 + e^-x)`.
+/// Returns `1 / (1 + e^-x)`.
 pub(super) fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// The greater one; a NaN if there is one.
+/// Returns the greater one; a NaN if there is one.
 pub(super) fn greater(x: f64, y: f64) -> f64 {
     if x.is_nan() || x > y { x } else { y }
 }
 
-/// The lesser one; a NaN if there is one.
+/// Returns the lesser one; a NaN if there is one.
 fn lesser(x: f64, y: f64) -> f64 {
     if x.is_nan() || x < y { x } else { y }
 }
@@ -143,7 +143,7 @@ fn of_reals(function: Binary, x: f64, y: f64) -> f64 {
     }
 }
 
-/// The value of a function of integers, before it is wrapped.
+/// Returns the value of a function of integers, before it is wrapped.
 fn of_integers(function: Binary, x: i64, y: i64) -> Result<i64, String> {
     Ok(match function {
         Binary::Add => x.wrapping_add(y),
@@ -159,7 +159,7 @@ fn of_integers(function: Binary, x: i64, y: i64) -> Result<i64, String> {
     })
 }
 
-/// Power of integers; of a negative exponent towards zero, as a quotient.
+/// Returns the power of integers; of a negative exponent towards zero, as a quotient.
 fn power(base: i64, exponent: i64) -> Result<i64, String> {
     if exponent < 0 {
         return match base {
@@ -226,7 +226,7 @@ pub(super) fn cast(to: ElementType, operands: &Operands<'_>, form: Form<'_>) -> 
     Ok(form.array(values))
 }
 
-/// The nearest number of a floating-point type, of two that are as near the even one.
+/// Returns the nearest number of a floating-point type, of two that are as near the even one.
 fn rounded(element: ElementType, value: f64) -> f64 {
     match element {
         ElementType::F16 => f16::from_f64(value).to_f64(),
@@ -236,7 +236,7 @@ fn rounded(element: ElementType, value: f64) -> f64 {
     }
 }
 
-/// The number of an integer type that is the same modulo its range; whether it is not 0, of truth values.
+/// Returns the number of an integer type that is the same modulo its range; whether it is not 0, of truth values.
 pub(super) fn wrap(element: ElementType, value: i64) -> i64 {
     match element {
         ElementType::I8 => i64::from(value as i8),

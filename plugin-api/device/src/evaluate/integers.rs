@@ -38,7 +38,7 @@ fn product(
     Ok(form.array(Values::Integer(sums.reals()?.iter().map(|sum| i64::from(*sum as i64 as i32)).collect())))
 }
 
-/// A factor less its zero point.
+/// Returns a factor less its zero point.
 fn centred(factor: &Array, zero_point: Option<&Array>) -> Result<Array, String> {
     if !matches!(factor.element, ElementType::I8 | ElementType::U8) {
         return Err(format!("a factor of {}, not of i8 or u8", factor.element.name()));

@@ -58,7 +58,7 @@ pub(super) fn concat(axis: usize, operands: &Operands<'_>, form: Form<'_>) -> Re
     Ok(form.array(values))
 }
 
-/// Rows of all parts one after the other, which have as many rows as said.
+/// Returns the rows of all parts one after another, which have as many rows as said.
 fn joined<T: Copy>(parts: &[&[T]], row_count: usize) -> Vec<T> {
     let mut joined = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
     for row in 0..row_count {

@@ -41,7 +41,7 @@ impl<'a> Operands<'a> {
         Ok((needed, std::array::from_fn(|at| find(NEEDED + at))))
     }
 
-    /// All operands, of an operator that takes any number of them, but one at least.
+    /// Returns all operands, of an operator that takes any number of them, but one at least.
     pub(super) fn all(&self) -> Result<(&'a Array, Vec<&'a Array>), String> {
         let all: Option<Vec<_>> = self.0.iter().copied().collect();
         let all = all.ok_or("an operand is missing")?;

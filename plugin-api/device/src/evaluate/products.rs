@@ -35,7 +35,7 @@ pub(super) fn gemm(gemm: Gemm, operands: &Operands<'_>, form: Form<'_>) -> Resul
     Ok(form.array(Values::Real(sums)))
 }
 
-/// Rows, columns and elements of a matrix, or of the transposed one.
+/// Returns the rows, columns and elements of a matrix, or of the transposed one.
 fn matrix(array: &Array, is_transposed: bool) -> Result<([usize; 2], Cow<'_, [f64]>), String> {
     let values = array.reals()?;
     let &[rows, columns] = array.shape.as_slice() else {

@@ -91,7 +91,7 @@ fn check_forms(
     Ok(())
 }
 
-/// Length of each sequence of a batch.
+/// Returns the length of each sequence of a batch.
 fn sequence_lengths(lengths: Option<&Array>, steps: usize, batch: usize) -> Result<Vec<usize>, String> {
     let Some(lengths) = lengths else { return Ok(vec![steps; batch]) };
     check_operand("sequence lengths", lengths, &[batch])?;
@@ -111,7 +111,7 @@ struct Layer<'a> {
     r: &'a [f64],
     /// Bias added to W for each gate, then the one added to R.
     bias: &'a [f64],
-    /// Of the gates i, o and f.
+    /// Peepholes of the gates i, o and f.
     peepholes: &'a [f64],
 }
 
@@ -161,7 +161,7 @@ impl Layer<'_> {
         }
     }
 
-    /// The value within the bound, if there is one.
+    /// Returns the value within the bound, if there is one.
     fn clip(&self, value: f64) -> f64 {
         match self.parameters.clip {
             Some(bound) => value.max(-bound).min(bound),
@@ -170,7 +170,7 @@ impl Layer<'_> {
     }
 }
 
-/// Product of a matrix and a vector, plus a vector.
+/// Returns the product of a matrix and a vector, plus a vector.
 fn affine(matrix: &[f64], vector: &[f64], bias: &[f64]) -> Vec<f64> {
     let row = |(at, bias): (usize, &f64)| {
         let row = &matrix[at * vector.len()..][..vector.len()];

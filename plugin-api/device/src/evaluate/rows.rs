@@ -30,7 +30,7 @@ pub(super) fn batch_normalization(
     Ok(form.array(Values::Real(x.reals()?.iter().enumerate().map(of_element).collect())))
 }
 
-/// Elements of an operand that has one for each channel.
+/// Returns the elements of an operand that has one for each channel.
 fn vector<'a>(name: &str, operand: &'a Array, channels: usize) -> Result<&'a [f64], String> {
     check_operand(name, operand, &[channels])?;
     operand.reals()
@@ -154,7 +154,7 @@ pub(super) fn arg_max(
     Ok(form.array(Values::Integer(indices)))
 }
 
-/// Index of the greatest value of each line; a NaN is greater than nothing.
+/// Returns the index of the greatest value of each line; a NaN is never the greatest.
 fn greatest_indices<T: PartialOrd>(values: &[T], around: Around, is_last: bool) -> Vec<i64> {
     let of_line = |first| {
         let mut greatest = first;

@@ -4,24 +4,24 @@ use proctor_vocabulary::ElementType;
 
 use crate::{evaluate::evaluate, op::Op, tensor::Array};
 
-/// An array of f32.
+/// Returns an array of f32.
 pub(super) fn f32s(shape: &[usize], values: &[f64]) -> Array {
     Array::real(ElementType::F32, shape, values.to_vec())
 }
 
-/// An array of f32 with the numbers from 1 on, each with the sign of its sine, so that no two are the same.
+/// Returns an array of f32 with the numbers from 1 on, each with the sign of its sine, so that no two are the same.
 pub(super) fn numbers(shape: &[usize]) -> Array {
     let values =
         (1..=shape.iter().product()).map(|at| f64::from(at as u32) * f64::from(at as u32).sin().signum());
     Array::real(ElementType::F32, shape, values.collect())
 }
 
-/// An array of i64.
+/// Returns an array of i64.
 pub(super) fn i64s(shape: &[usize], values: &[i64]) -> Array {
     Array::integer(ElementType::I64, shape, values.to_vec())
 }
 
-/// The only result of an operator.
+/// Returns the only result of an operator.
 pub(super) fn result(
     op: Op,
     inputs: &[&Array],
@@ -36,12 +36,12 @@ pub(super) fn result(
     Ok(result)
 }
 
-/// The elements of the only result of an operator, which is of f32.
+/// Returns the elements of the only result of an operator, which is of f32.
 pub(super) fn values(op: Op, inputs: &[&Array], shape: &[usize]) -> Vec<f64> {
     result(op, inputs, ElementType::F32, shape).unwrap().reals().unwrap().to_vec()
 }
 
-/// Checks that numbers are the same but for the rounding of f64.
+/// Checks that numbers agree up to the rounding of f64.
 pub(super) fn assert_close(are: &[f64], wanted: &[f64]) {
     let is_close = |(is, wanted): (&f64, &f64)| (is - wanted).abs() <= 1e-12 * wanted.abs().max(1.0);
     assert!(are.len() == wanted.len() && are.iter().zip(wanted).all(is_close), "{are:?}, not {wanted:?}");

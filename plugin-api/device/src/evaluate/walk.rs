@@ -11,7 +11,7 @@ pub(super) struct Walk<'a> {
     left: usize,
 }
 
-/// A walk through `shape`. The caller says by start and strides that each offset is one of an element.
+/// Returns a walk through `shape`. The caller says by start and strides that each offset is one of an element.
 pub(super) fn walk(shape: &[usize], start: isize, strides: Vec<isize>) -> Walk<'_> {
     Walk { shape, strides, indices: vec![0; shape.len()], at: start, left: shape.iter().product() }
 }
@@ -45,7 +45,7 @@ pub(super) fn broadcast_strides(shape: &[usize], to: &[usize]) -> Result<Vec<isi
     Ok(std::iter::repeat_n(0, to.len() - shape.len()).chain(own).collect())
 }
 
-/// The elements at these offsets.
+/// Returns the elements at these offsets.
 pub(super) fn pick(values: &Values, offsets: impl Iterator<Item = usize>) -> Values {
     match values {
         Values::Real(values) => Values::Real(offsets.map(|offset| values[offset]).collect()),
@@ -65,19 +65,19 @@ pub(super) struct Around {
 }
 
 impl Around {
-    /// The shape from dimension `axis`.
+    /// Returns the shape from dimension `axis`.
     pub(super) fn new(shape: &[usize], axis: usize) -> Result<Self, String> {
         let extent = *shape.get(axis).ok_or_else(|| format!("shape {shape:?} has no dimension {axis}"))?;
         Ok(Self { outer: shape[..axis].iter().product(), extent, inner: shape[axis + 1..].iter().product() })
     }
 
-    /// Offsets of the first element of each line along the dimension, in the order of the other dimensions.
+    /// Returns the offsets of the first element of each line along the dimension, in the order of the other dimensions.
     pub(super) fn lines(self) -> impl Iterator<Item = usize> {
         (0..self.outer)
             .flat_map(move |outer| (0..self.inner).map(move |inner| outer * self.extent * self.inner + inner))
     }
 
-    /// Offsets of the elements of the line that begins at `first`.
+    /// Returns the offsets of the elements of the line that begins at `first`.
     pub(super) fn line(self, first: usize) -> impl Iterator<Item = usize> + Clone {
         (0..self.extent).map(move |index| first + index * self.inner)
     }

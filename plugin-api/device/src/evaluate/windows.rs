@@ -31,13 +31,13 @@ struct Span {
 }
 
 impl Axis {
-    /// Elements of the image under each window, by elements of the window.
+    /// Returns the elements of the image under each window, by elements of the window.
     fn of_windows(self) -> Vec<Span> {
         let first = |window| window as i128 * self.stride as i128 - self.pad_begin as i128;
         (0..self.count).map(|at| span(first(at), self.dilation, self.window, self.extent)).collect()
     }
 
-    /// Elements of the image under each element of a window, by windows.
+    /// Returns the elements of the image under each element of a window, by windows.
     fn of_elements(self) -> Vec<Span> {
         let first = |element| element as i128 * self.dilation as i128 - self.pad_begin as i128;
         (0..self.window).map(|at| span(first(at), self.stride, self.count, self.extent)).collect()
@@ -58,7 +58,7 @@ fn span(first: i128, step: usize, count: usize, extent: usize) -> Span {
     Span { by, first }
 }
 
-/// Dimensions of an image, with leading ones of extent 1 up to three.
+/// Returns the dimensions of an image, with leading ones of extent 1 up to three.
 fn axes(
     [image, results, window]: [&[usize]; 3],
     [strides, dilations, pads_begin]: [&[usize]; 3],

@@ -78,12 +78,12 @@ impl<'a> Pattern<'a> {
         &self.graph.value(id).shape
     }
 
-    /// The node that computes a value for one reader alone.
+    /// Returns the node that computes a value for one reader alone.
     fn maker(&self, id: ValueId) -> Option<&'a Node> {
         self.makers.get(&id).copied().filter(|_| self.reader_counts[id.0] == 1)
     }
 
-    /// The attention that ends with this product.
+    /// Returns the attention that ends with this product.
     fn attention(&self, node: &Node) -> Option<Attention> {
         let (shares, v) = operands(node, &Op::MatMul)?;
         let softmax = self.maker(shares)?;
@@ -140,7 +140,7 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    /// A product of matrices of this shape, times a constant.
+    /// Returns a product of matrices of this shape, times a constant.
     fn scores(&self, id: ValueId, shape: &[usize]) -> Option<Scores<'a>> {
         let node = self.maker(id).filter(|_| self.shape(id) == shape)?;
         let (product, scale) = match self.scaled(node) {
@@ -150,7 +150,7 @@ impl<'a> Pattern<'a> {
         (product.op == Op::MatMul).then_some(Scores { product, scale })
     }
 
-    /// A value and the constant that a node multiplies it by.
+    /// Returns a value and the constant that a node multiplies it by.
     fn scaled(&self, node: &Node) -> Option<(ValueId, f64)> {
         let (Op::Binary(function @ (Binary::Mul | Binary::Div)), [Some(one), Some(other)]) =
             (&node.op, node.inputs.as_slice())
@@ -166,7 +166,7 @@ impl<'a> Pattern<'a> {
         (factor.is_finite() && self.shape(x) == self.shape(result(node)?)).then_some((x, factor))
     }
 
-    /// The one element of a constant.
+    /// Returns the one element of a constant.
     fn number(&self, id: ValueId) -> Option<f64> {
         let constant = self.graph.value(id).constant.as_ref()?;
         let is_one = constant.shape.iter().all(|extent| *extent == 1);
@@ -174,7 +174,7 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// Both operands of a node of this operator.
+/// Returns both operands of a node of this operator.
 fn operands(node: &Node, op: &Op) -> Option<(ValueId, ValueId)> {
     match node.inputs[..] {
         [Some(one), Some(other)] if node.op == *op => Some((one, other)),
@@ -182,7 +182,7 @@ fn operands(node: &Node, op: &Op) -> Option<(ValueId, ValueId)> {
     }
 }
 
-/// The one result of a node.
+/// Returns the one result of a node.
 fn result(node: &Node) -> Option<ValueId> {
     match node.outputs[..] {
         [Some(result)] => Some(result),
@@ -191,7 +191,7 @@ fn result(node: &Node) -> Option<ValueId> {
 }
 
 impl Attention {
-    /// Adds the operator in the place of the last product.
+    /// Adds the operator in place of the last product.
     fn add_to(self, graph: &mut Graph, nodes: &mut Vec<Node>, last: Node) {
         let Self { q, turned_k, v, scale, mask, first } = self;
         let label = format!("{first} to {}", last.label);

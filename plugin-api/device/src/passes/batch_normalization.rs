@@ -1,4 +1,4 @@
-//! Batch normalisation without a step of its own.
+//! Batch normalisation without its own step.
 //!
 //! At inference it is `x factor + summand` by channel. After a convolution with constant weights the factors go into
 //! the weights and the summands into the bias; elsewhere it becomes a product and a sum.
@@ -14,7 +14,7 @@ use crate::{
 /// Replaces every batch normalisation whose parameters are constant.
 ///
 /// # Errors
-/// Parameters that are no floating-point numbers, or not as many as there are channels.
+/// Fails for parameters that are no floating-point numbers, or not as many as there are channels.
 pub(super) fn fold(graph: &mut Graph) -> Result<(), String> {
     let reader_counts = graph.reader_counts();
     let mut nodes = Vec::with_capacity(graph.nodes.len());
@@ -55,7 +55,7 @@ struct Channels {
 }
 
 impl Channels {
-    /// `None` if a parameter is not constant.
+    /// Returns `None` if a parameter is not constant.
     fn of(graph: &Graph, node: &Node, epsilon: f64) -> Result<Option<Self>, String> {
         let mut parameters = Vec::new();
         for at in 1..=4 {
@@ -80,7 +80,7 @@ impl Channels {
         Ok(Some(Self { factors, summands }))
     }
 
-    /// The convolution with this in its weights and bias, if they are constant.
+    /// Returns the convolution with this in its weights and bias, if they are constant.
     fn folded_into(&self, graph: &mut Graph, node: &Node) -> Result<Option<Node>, String> {
         let constant = |at: usize| {
             let value = node.inputs.get(at).copied().flatten()?;
@@ -106,7 +106,7 @@ impl Channels {
         Ok(Some(Node { inputs, ..node.clone() }))
     }
 
-    /// A product and a sum with constants of one element for each channel.
+    /// Returns a product and a sum with constants of one element for each channel.
     fn as_product_and_sum(&self, graph: &mut Graph, label: &str, x: ValueId, result: ValueId) -> [Node; 2] {
         let Value { element, shape, .. } = graph.value(x).clone();
         let mut by_channel = vec![1; shape.len() - 1];

@@ -44,7 +44,7 @@ struct Factor {
 }
 
 impl Factor {
-    /// The factor that a node makes; `None` if it is no such node, or has zero points that no product takes.
+    /// Returns the factor that a node makes; `None` if it is no such node, or has zero points that no product takes.
     fn of(graph: &Graph, node: &Node) -> Option<Self> {
         let Op::DequantizeLinear { axis } = node.op else { return None };
         let input = |at: usize| node.inputs.get(at).copied().flatten();
@@ -124,7 +124,7 @@ fn product(graph: &mut Graph, factors: &BTreeMap<ValueId, Factor>, node: &Node) 
     Some(nodes)
 }
 
-/// Nodes that take the place of another.
+/// Nodes that replace another.
 struct Rewritten<'a> {
     graph: &'a mut Graph,
     label: &'a str,

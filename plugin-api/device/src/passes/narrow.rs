@@ -15,7 +15,7 @@ use crate::{
 /// cast. Kernels compute in f32 from one stored value to the next.
 ///
 /// # Errors
-/// The fault of a constant, in words.
+/// Returns the fault of a constant, in words.
 pub(super) fn narrow(graph: &mut Graph, to: ElementType) -> Result<(), String> {
     let is_wide = |value: &Value| value.element == ElementType::F32;
     let wide: Vec<ValueId> =
@@ -52,7 +52,7 @@ pub(super) fn narrow(graph: &mut Graph, to: ElementType) -> Result<(), String> {
     Ok(())
 }
 
-/// A new value of f32 in the shape of another.
+/// Returns a new value of f32 in the shape of another.
 fn wide_twin(graph: &mut Graph, of: ValueId) -> ValueId {
     let shape = graph.value(of).shape.clone();
     graph.add_value(Value { element: ElementType::F32, shape, constant: None })

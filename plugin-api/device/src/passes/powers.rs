@@ -5,7 +5,7 @@ use crate::{
     op::{Binary, Op},
 };
 
-/// Replaces x to the power of a constant 2 or 3 by products of x, the same but for a rounding: the function for any
+/// Replaces x to the power of a constant 2 or 3 by products of x, which differ only in rounding: the function for any
 /// power takes a hundred times as long, and models have few others.
 pub(super) fn multiply(graph: &mut Graph) {
     let mut nodes = Vec::with_capacity(graph.nodes.len());
@@ -38,7 +38,7 @@ pub(super) fn multiply(graph: &mut Graph) {
     graph.nodes = nodes;
 }
 
-/// Shape of the one result of a node.
+/// Returns the shape of the one result of a node.
 fn result_shape(graph: &Graph, node: &Node) -> Vec<usize> {
     node.outputs.first().copied().flatten().map_or_else(Vec::new, |result| graph.value(result).shape.clone())
 }

@@ -5,8 +5,8 @@ use crate::{
     op::Op,
 };
 
-/// Removes nodes none of whose results is read or wanted, and forgets results that are not, and constants that no node
-/// reads. The results of a split stay, since their shapes say where each begins.
+/// Removes nodes without a result that is read or wanted, and drops unused results, and constants that no node reads.
+/// The results of a split stay, since their shapes say where each begins.
 pub(crate) fn remove(graph: &mut Graph) {
     let mut is_read = vec![false; graph.values.len()];
     for output in &graph.outputs {

@@ -24,13 +24,13 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The text as OpenCL C, with the prelude in it.
+    /// Returns the text as OpenCL C, with the prelude in it.
     #[must_use]
     pub fn opencl_text(&self) -> String {
         self.text(kernels::OPENCL)
     }
 
-    /// The text as CUDA C, which includes the prelude as [`kernels::CUDA_NAME`].
+    /// Returns the text as CUDA C, which includes the prelude as [`kernels::CUDA_NAME`].
     #[must_use]
     pub fn cuda_text(&self) -> String {
         self.text(kernels::CUDA_INCLUDE)
@@ -60,7 +60,7 @@ pub enum Argument<Buffer = BufferId> {
 }
 
 impl<Buffer> Argument<Buffer> {
-    /// The same with another buffer in place of a buffer.
+    /// Returns the same with another buffer in place of a buffer.
     pub fn map<To>(self, to: impl FnOnce(Buffer) -> To) -> Argument<To> {
         match self {
             Self::Buffer(buffer) => Argument::Buffer(to(buffer)),
@@ -94,9 +94,9 @@ pub enum Work {
 /// Call of a kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelCall {
-    /// The kernel.
+    /// Kernel of the call.
     pub kernel: Kernel,
-    /// Its arguments.
+    /// Arguments of the kernel.
     pub arguments: Vec<Argument>,
     /// Number of items along each dimension: a multiple of the group's.
     pub items: [usize; 3],
@@ -107,7 +107,7 @@ pub struct KernelCall {
 }
 
 impl Call {
-    /// The kernel, if it is the call of one.
+    /// Returns the kernel, if it is the call of one.
     #[must_use]
     pub fn kernel(&self) -> Option<&KernelCall> {
         match &self.work {
@@ -116,7 +116,7 @@ impl Call {
         }
     }
 
-    /// The buffers that it reads or writes.
+    /// Returns the buffers that it reads or writes.
     #[must_use]
     pub fn buffers(&self) -> Vec<BufferId> {
         match &self.work {

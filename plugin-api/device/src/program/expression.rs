@@ -107,7 +107,7 @@ impl Expression {
         self.result()
     }
 
-    /// The result: the last term.
+    /// Returns the result: the last term.
     ///
     /// # Panics
     /// If there is no term.
@@ -116,7 +116,7 @@ impl Expression {
         TermId(self.terms.len().checked_sub(1).expect("an expression has terms"))
     }
 
-    /// Type of the result.
+    /// Returns the type of the result.
     ///
     /// # Panics
     /// If there is no term.
@@ -125,7 +125,7 @@ impl Expression {
         self.element_at(self.result())
     }
 
-    /// The sum that this is, stored as elements of this type; `None` if it is anything else.
+    /// Returns the sum that this represents, stored as elements of this type; `None` if it is anything else.
     pub fn sum(&self, stored: ElementType) -> Option<Sum> {
         let mut term = self.result();
         let mut activation = Activation::None;
@@ -153,8 +153,8 @@ impl Expression {
         Some(Sum { operands, activation })
     }
 
-    /// The statements of a function that returns the result, in the C that OpenCL and CUDA share, with the operands as
-    /// `x0`, `x1` and so on.
+    /// Returns the statements of a function that returns the result, in the C that OpenCL and CUDA share, with the
+    /// operands as `x0`, `x1` and so on.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -198,7 +198,7 @@ impl Expression {
         })
     }
 
-    /// A term in C.
+    /// Returns a term in C.
     fn right_side(&self, term: Term, element: ElementType) -> String {
         let is_real_term = |term: TermId| is_real(self.element_at(term)) == Ok(true);
         let name = |TermId(number): TermId| format!("t{number}");
@@ -291,7 +291,7 @@ fn clipped(x: &str, least: f64, greatest: f64) -> String {
     text
 }
 
-/// An integer within bounds. A bound saturates at 64 bits, so that an infinite one has no effect.
+/// Returns an integer within bounds. A bound saturates at 64 bits, so that an infinite one has no effect.
 #[expect(clippy::cast_possible_truncation, reason = "bounds of integers are integers, or infinite")]
 fn clipped_integer(x: &str, least: f64, greatest: f64) -> String {
     let (least, greatest) = (least as i64, greatest as i64);
@@ -308,12 +308,12 @@ fn clipped_integer(x: &str, least: f64, greatest: f64) -> String {
     }
 }
 
-/// A number as an integer literal. The least one would be the negation of a number that is no integer.
+/// Returns a number as an integer literal. The least one would be the negation of a number that is not an integer.
 fn integer_literal(number: i64) -> String {
     if number == i64::MIN { format!("({} - 1)", number + 1) } else { number.to_string() }
 }
 
-/// A number as a 32-bit floating-point literal.
+/// Returns a number as a 32-bit floating-point literal.
 #[expect(clippy::cast_possible_truncation, reason = "kernels compute in f32")]
 fn literal(number: f64) -> String {
     match number as f32 {

@@ -10,7 +10,7 @@ use crate::program::view::BufferId;
 /// is one, and then applies the activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MatrixProduct {
-    /// m, n and k, none of them 0.
+    /// m, n and k, all above 0.
     pub extents: [usize; 3],
     /// Matrices of the outer level, and of the inner level in each of those.
     pub stack: [usize; 2],
@@ -31,15 +31,15 @@ pub struct MatrixProduct {
 pub struct Matrix {
     /// Type of the elements: f32, f16 or bf16.
     pub element: ElementType,
-    /// Of the first element.
+    /// Offset of the first element.
     pub offset: usize,
-    /// From a row to the next.
+    /// Distance from a row to the next.
     pub row: isize,
-    /// From a column to the next.
+    /// Distance from a column to the next.
     pub column: isize,
-    /// From a matrix of the outer level to the next.
+    /// Distance from a matrix of the outer level to the next.
     pub outer: isize,
-    /// From a matrix of the inner level to the next.
+    /// Distance from a matrix of the inner level to the next.
     pub inner: isize,
 }
 
@@ -57,7 +57,7 @@ pub enum Activation {
 /// A product with its memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProductCall {
-    /// The product.
+    /// Description of the product.
     pub product: MatrixProduct,
     /// Buffers of A, B and C, and the bias if there is one.
     pub buffers: Vec<BufferId>,
@@ -71,7 +71,7 @@ pub struct ProductCall {
 pub struct Convolution {
     /// Type of the elements of all tensors: f32, f16 or bf16.
     pub element: ElementType,
-    /// Number of images, channels, height and width of x, none of them 0.
+    /// Number of images, channels, height and width of x, all above 0.
     pub images: [usize; 4],
     /// Number of filters, channels of a group, height and width of w.
     pub filters: [usize; 4],
@@ -109,7 +109,7 @@ impl Convolution {
         [self.images[0], self.filters[0], self.results[0], self.results[1]]
     }
 
-    /// Multiplications and additions, counted one by one.
+    /// Returns the multiplications and additions, counted one by one.
     #[must_use]
     pub fn operations(&self) -> u64 {
         let window: usize = self.filters[1..].iter().product();
@@ -120,8 +120,8 @@ impl Convolution {
 /// A convolution with its memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConvolutionCall {
-    /// The convolution.
+    /// Description of the convolution.
     pub convolution: Convolution,
-    /// Buffers of x, w and y, and then the bias and the residual as far as they are there.
+    /// Buffers of x, w and y, and then the bias and the residual if they exist.
     pub buffers: Vec<BufferId>,
 }

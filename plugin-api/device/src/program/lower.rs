@@ -95,9 +95,9 @@ struct Lowering<'a> {
 
 #[derive(Debug, Clone)]
 enum ValueState {
-    /// Its elements are in a buffer.
+    /// A buffer holds the elements.
     Stored(View),
-    /// They are still to be computed, one by one.
+    /// The values are still to be computed, one by one.
     Pending(Box<Pending>),
 }
 
@@ -129,17 +129,17 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The value of an operand.
+    /// Returns the value of an operand.
     fn input(node: &Node, at: usize) -> ValueId {
         Self::optional_input(node, at).expect(HAS_INPUTS)
     }
 
-    /// The value of an operand that may be left out.
+    /// Returns the value of an operand that may be left out.
     fn optional_input(node: &Node, at: usize) -> Option<ValueId> {
         node.inputs.get(at).copied().flatten()
     }
 
-    /// The value of the one result.
+    /// Returns the value of the one result.
     fn result(node: &Node) -> ValueId {
         match node.outputs[..] {
             [Some(result)] => result,
@@ -174,7 +174,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A view as of [`stored`](Self::stored), of this type.
+    /// Returns a view as of [`stored`](Self::stored), of this type.
     fn of_element(&mut self, id: ValueId, element: ElementType) -> Result<View, String> {
         let view = self.stored(id)?;
         if view.element == element {
@@ -185,7 +185,7 @@ impl<'a> Lowering<'a> {
         Ok(to)
     }
 
-    /// A view as of [`stored`](Self::stored), row by row and without gaps.
+    /// Returns a view as of [`stored`](Self::stored), row by row and without gaps.
     fn contiguous(&mut self, id: ValueId) -> Result<View, String> {
         let view = self.stored(id)?;
         self.copied_unless(view, View::is_contiguous)
@@ -201,7 +201,7 @@ impl<'a> Lowering<'a> {
         Ok(to)
     }
 
-    /// A wanted value, in a buffer of its own.
+    /// Returns a wanted value, in its own buffer.
     fn output(&mut self, id: ValueId) -> Result<View, String> {
         let view = self.stored(id)?;
         let buffers = &self.buffers;
@@ -218,7 +218,7 @@ impl<'a> Lowering<'a> {
         Ok(to)
     }
 
-    /// A new buffer for a value.
+    /// Returns a new buffer for a value.
     fn buffer(&mut self, id: ValueId, contents: Contents) -> Result<View, String> {
         let value = self.graph.value(id);
         self.new_buffer(value.element, &value.shape, contents)
@@ -248,7 +248,7 @@ impl<'a> Lowering<'a> {
         Ok(View::of(BufferId(self.buffers.len() - 1), element, shape))
     }
 
-    /// Integers that a kernel reads, as a buffer.
+    /// Returns integers that a kernel reads, as a buffer.
     fn integers(&mut self, integers: &[i32]) -> BufferId {
         let bytes: Vec<u8> = integers.iter().flat_map(|integer| integer.to_le_bytes()).collect();
         self.buffers.push(Buffer { bytes: bytes.len(), contents: Contents::Constant(Arc::new(bytes)) });
@@ -274,12 +274,12 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// A count or stride as a kernel takes it.
+/// Returns a count or stride as a kernel takes it.
 fn int(number: impl TryInto<i32>) -> Result<Argument, String> {
     number.try_into().map(Argument::Int).map_err(|_| "a tensor has more than 2^31 elements".to_owned())
 }
 
-/// A count or stride that may be larger than 32 bits.
+/// Returns a count or stride that may be larger than 32 bits.
 fn long(number: isize) -> Argument {
     Argument::Long(number as i64)
 }

@@ -4,10 +4,10 @@ use proctor_vocabulary::ElementType;
 
 use crate::tensor::is_real;
 
-/// Name of a type as its elements are stored.
+/// Returns the name of a type as its elements are stored.
 ///
 /// # Errors
-/// The type, in words, if kernels do not load it.
+/// Returns the type, in words, if kernels do not load it.
 pub(super) fn stored(element: ElementType) -> Result<&'static str, String> {
     match element {
         ElementType::F32 => Ok("float"),
@@ -19,10 +19,10 @@ pub(super) fn stored(element: ElementType) -> Result<&'static str, String> {
     }
 }
 
-/// Name of an integer type of the same size, for elements that are only moved.
+/// Returns the name of an integer type of the same size, for elements that are only moved.
 ///
 /// # Errors
-/// The type, in words, if kernels do not load it.
+/// Returns the type, in words, if kernels do not load it.
 pub(super) fn moved(element: ElementType) -> Result<&'static str, String> {
     match (stored(element)?, element.bits()) {
         (_, 16) => Ok("ushort"),
@@ -31,10 +31,10 @@ pub(super) fn moved(element: ElementType) -> Result<&'static str, String> {
     }
 }
 
-/// The element of a pointer at a place.
+/// Returns the element of a pointer at a place.
 ///
 /// # Errors
-/// The type, in words, if kernels do not load it.
+/// Returns the type, in words, if kernels do not load it.
 pub(super) fn read(element: ElementType, pointer: &str, at: &str) -> Result<String, String> {
     Ok(match element {
         ElementType::F16 | ElementType::Bf16 => format!("READ_{}({pointer}, {at})", stored(element)?),
@@ -45,7 +45,7 @@ pub(super) fn read(element: ElementType, pointer: &str, at: &str) -> Result<Stri
 /// Lines that define RESULT_TYPE and WRITE_RESULT(value, to, at).
 ///
 /// # Errors
-/// The type, in words, if kernels do not store it.
+/// Returns the type, in words, if kernels do not store it.
 pub(super) fn result(element: ElementType) -> Result<String, String> {
     let name = stored(element)?;
     let write = match element {
@@ -55,10 +55,10 @@ pub(super) fn result(element: ElementType) -> Result<String, String> {
     Ok(format!("#define RESULT_TYPE {name}\n#define WRITE_RESULT(value, to, at) {write}\n"))
 }
 
-/// The line that defines STORED, a type of reals.
+/// Returns the line that defines STORED, a type of reals.
 ///
 /// # Errors
-/// The type, in words, if kernels do not compute with it.
+/// Returns the type, in words, if kernels do not compute with it.
 pub(super) fn stored_reals(element: ElementType) -> Result<String, String> {
     match element {
         ElementType::F32 | ElementType::F16 | ElementType::Bf16 => {
@@ -68,11 +68,11 @@ pub(super) fn stored_reals(element: ElementType) -> Result<String, String> {
     }
 }
 
-/// The lines that define A_STORED and B_STORED, types of the factors of a product: of one type of reals, or of 8-bit
-/// integers.
+/// Returns the lines that define A_STORED and B_STORED, types of the factors of a product: of one type of reals, or of
+/// 8-bit integers.
 ///
 /// # Errors
-/// Both types, in words, if no kernel multiplies them.
+/// Returns both types, in words, if no kernel multiplies them.
 pub(super) fn stored_factors(a: ElementType, b: ElementType) -> Result<String, String> {
     let is_narrow = |element| matches!(element, ElementType::I8 | ElementType::U8);
     if (a != b || is_real(a) != Ok(true)) && !(is_narrow(a) && is_narrow(b)) {
@@ -81,7 +81,7 @@ pub(super) fn stored_factors(a: ElementType, b: ElementType) -> Result<String, S
     Ok(format!("#define A_STORED {}\n#define B_STORED {}\n", stored(a)?, stored(b)?))
 }
 
-/// Name of the type that elements are computed in.
+/// Returns the name of the type that elements are computed in.
 pub(super) fn computed(element: ElementType) -> &'static str {
     if is_real(element) == Ok(true) { "real" } else { "integer" }
 }
@@ -91,7 +91,7 @@ pub(super) fn wrapped(element: ElementType, value: &str) -> String {
     narrow(element).map_or_else(|| value.to_owned(), |narrow| format!("({narrow})({value})"))
 }
 
-/// Name of an integer type that is narrower than the one that integers are computed in.
+/// Returns the name of an integer type that is narrower than the one that integers are computed in.
 fn narrow(element: ElementType) -> Option<&'static str> {
     match element {
         ElementType::I8 => Some("schar"),

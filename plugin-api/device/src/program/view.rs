@@ -24,7 +24,7 @@ pub struct View {
 }
 
 impl View {
-    /// All elements of a buffer, row by row.
+    /// Returns all elements of a buffer, row by row.
     #[must_use]
     pub fn of(buffer: BufferId, element: ElementType, shape: &[usize]) -> Self {
         Self { buffer, element, shape: shape.to_vec(), offset: 0, strides: strides(shape) }
@@ -38,7 +38,7 @@ impl View {
         self.strides.iter().enumerate().all(fits)
     }
 
-    /// The dimensions in another order: dimension i is `order[i]` of this.
+    /// Returns the dimensions in another order: dimension i is `order[i]` of this.
     #[must_use]
     pub fn transposed(&self, order: &[usize]) -> Self {
         let shape = order.iter().map(|from| self.shape[*from]).collect();
@@ -46,7 +46,7 @@ impl View {
         Self { shape, strides, ..self.clone() }
     }
 
-    /// The elements from `starts` on in these steps, in this shape.
+    /// Returns the elements from `starts` on in these steps, in this shape.
     #[must_use]
     pub fn sliced(&self, starts: &[usize], steps: &[isize], shape: &[usize]) -> Self {
         let begins = starts.iter().zip(&self.strides).map(|(start, stride)| start.cast_signed() * stride);
@@ -55,7 +55,7 @@ impl View {
         Self { shape: shape.to_vec(), offset, strides, ..self.clone() }
     }
 
-    /// The elements broadcast to another shape.
+    /// Returns the elements broadcast to another shape.
     ///
     /// # Panics
     /// If they cannot be.
@@ -74,7 +74,7 @@ impl View {
         Self { shape: shape.to_vec(), strides, ..self.clone() }
     }
 
-    /// The same elements with the dimensions from `from` to before `to` as one; `None` if that takes a copy.
+    /// Returns the same elements with the dimensions from `from` to before `to` as one; `None` if that takes a copy.
     #[must_use]
     pub fn merged(&self, from: usize, to: usize) -> Option<Self> {
         let (mut extent, mut stride) = (1_usize, 0);
@@ -106,7 +106,7 @@ impl View {
         divided
     }
 
-    /// The same elements in another shape; `None` if that takes a copy.
+    /// Returns the same elements in another shape; `None` if that takes a copy.
     #[must_use]
     pub fn reshaped(&self, shape: &[usize]) -> Option<Self> {
         let contiguous = || Self { offset: self.offset, ..Self::of(self.buffer, self.element, shape) };
@@ -114,8 +114,8 @@ impl View {
     }
 }
 
-/// Extents of as few dimensions as these views of one shape need, with the strides of each: neighbours that all of them
-/// step through alike become one.
+/// Returns the extents of as few dimensions as these views of one shape need, with the strides of each: neighbours that
+/// all of them step through alike become one.
 #[must_use]
 pub fn collapsed(views: &[&View]) -> (Vec<usize>, Vec<Vec<isize>>) {
     let shape = views.first().map_or(&[][..], |view| &view.shape);

@@ -48,7 +48,7 @@ struct Fold {
 }
 
 impl Folds {
-    /// Of a file with `element_count` elements in its constants.
+    /// Creates the state for a file with `element_count` elements in its constants.
     pub fn new(element_count: usize) -> Self {
         let (always, of_element) = WORK;
         let work_left = always.saturating_add(element_count.saturating_mul(of_element));
@@ -73,7 +73,7 @@ impl Folds {
         Ok(())
     }
 
-    /// The results of a node, if its operands are known.
+    /// Returns the results of a node, if its operands are known.
     fn results(&self, graph: &Graph, node: &Node) -> Result<Option<Vec<Tensor>>, String> {
         let kind = |id: &ValueId| (graph.value(*id).element, graph.value(*id).shape.clone());
         let kinds: Vec<Kind> = node.outputs.iter().flatten().map(kind).collect();
@@ -107,7 +107,7 @@ impl Folds {
     }
 }
 
-/// Elements that are read and written, and multiplications.
+/// Returns the elements that are read and written, and multiplications.
 fn work(op: &Op, operands: &[Option<Tensor>], results: &[Kind]) -> usize {
     if *op == Op::Reshape {
         return 0;
@@ -135,7 +135,7 @@ fn work(op: &Op, operands: &[Option<Tensor>], results: &[Kind]) -> usize {
     read.chain(written).fold(0, usize::saturating_add)
 }
 
-/// The tensors of these operands, if all are known.
+/// Returns the tensors of these operands, if all are known.
 pub(super) fn operands(graph: &Graph, inputs: &[Option<ValueId>]) -> Option<Vec<Option<Tensor>>> {
     let tensor = |input: &Option<ValueId>| match input {
         None => Some(None),
@@ -159,7 +159,7 @@ pub(super) fn is_cheap(op: &Op, operands: &[Option<Tensor>], results: &[Kind]) -
     *op == Op::Reshape || is_small && work(op, operands, results) <= CHEAP_WORK_MAX
 }
 
-/// The results of an operator.
+/// Returns the results of an operator.
 pub(super) fn compute(op: &Op, operands: &[Option<Tensor>], kinds: &[Kind]) -> Result<Vec<Tensor>, String> {
     // The elements stay as they are, and shared.
     if let (Op::Reshape, [Some(tensor)], [(_, shape)]) = (op, operands, kinds) {

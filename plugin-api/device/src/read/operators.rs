@@ -20,7 +20,7 @@ use parameters::NodeText;
 /// Reads a node by its attributes alone.
 ///
 /// # Errors
-/// The part of it that is not supported, in words.
+/// Returns the part of it that is not supported, in words.
 pub(super) fn rule(text: &NodeText<'_>) -> Words<Rule> {
     let node = text.node;
     let domain = domain(node.domain.as_deref());

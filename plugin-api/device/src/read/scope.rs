@@ -18,7 +18,7 @@ pub(super) type Rule = Box<dyn Fn(&mut Scope<'_>) -> Words<Vec<ValueId>> + Send 
 /// An operand of a node.
 #[derive(Debug, Clone)]
 pub(super) struct Operand {
-    /// Its number in the graph.
+    /// Number in the graph.
     pub id: ValueId,
     /// Type of the elements.
     pub element: ElementType,
@@ -43,17 +43,17 @@ impl<'a> Scope<'a> {
         self.inputs.len()
     }
 
-    /// The operand at this place, if it is there.
+    /// Returns the operand at this place, if it exists.
     pub fn optional(&self, index: usize) -> Option<Operand> {
         self.inputs.get(index).copied().flatten().map(|id| self.operand(id))
     }
 
-    /// The operand at this place.
+    /// Returns the operand at this place.
     pub fn required(&self, index: usize) -> Words<Operand> {
         self.optional(index).ok_or_else(|| format!("input {index} is missing"))
     }
 
-    /// The operand at this place, which must hold floating-point numbers.
+    /// Returns the operand at this place, which must hold floating-point numbers.
     pub fn real(&self, index: usize) -> Words<Operand> {
         let operand = self.required(index)?;
         if is_real(operand.element)? {
@@ -62,7 +62,7 @@ impl<'a> Scope<'a> {
         Err(format!("input {index} holds {}, only floating-point numbers are supported", operand.element))
     }
 
-    /// The operand at this place, which must hold numbers.
+    /// Returns the operand at this place, which must hold numbers.
     pub fn number(&self, index: usize) -> Words<Operand> {
         let operand = self.required(index)?;
         if operand.element == ElementType::Bool {
@@ -71,7 +71,7 @@ impl<'a> Scope<'a> {
         Ok(operand)
     }
 
-    /// The operand at this place, if it is there, which must hold the same type as another.
+    /// Returns the operand at this place, if it exists, which must hold the same type as another.
     pub fn optional_like(&self, index: usize, other: &Operand) -> Words<Option<Operand>> {
         let Some(operand) = self.optional(index) else { return Ok(None) };
         if operand.element == other.element {
@@ -80,12 +80,12 @@ impl<'a> Scope<'a> {
         Err(format!("its inputs hold {} and {}", other.element, operand.element))
     }
 
-    /// The operand at this place, which must hold the same type as another.
+    /// Returns the operand at this place, which must hold the same type as another.
     pub fn required_like(&self, index: usize, other: &Operand) -> Words<Operand> {
         self.optional_like(index, other)?.ok_or_else(|| format!("input {index} is missing"))
     }
 
-    /// The integers of the operand at this place, if it is there, which must be known now.
+    /// Returns the integers of the operand at this place, if it exists, which must be known now.
     pub fn integers(&self, index: usize) -> Words<Option<Vec<i64>>> {
         let Some(tensor) = self.constant(index)? else { return Ok(None) };
         let integers = tensor.integers();
@@ -94,7 +94,7 @@ impl<'a> Scope<'a> {
         integers.map(Some).ok_or_else(refused)
     }
 
-    /// The tensor at this place, if it is there, which must be known now.
+    /// Returns the tensor at this place, if it exists, which must be known now.
     pub fn constant(&self, index: usize) -> Words<Option<&Tensor>> {
         let Some(id) = self.inputs.get(index).copied().flatten() else { return Ok(None) };
         let constant = self.graph.value(id).constant.as_ref();
@@ -103,7 +103,7 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// A value as an operand.
+    /// Returns a value as an operand.
     pub fn operand(&self, id: ValueId) -> Operand {
         let value = self.graph.value(id);
         Operand { id, element: value.element, shape: value.shape.clone() }
@@ -157,7 +157,7 @@ impl<'a> Scope<'a> {
         Ok(values)
     }
 
-    /// The same elements in another shape; the value itself if it has that already.
+    /// Returns the same elements in another shape; the value itself if it has that already.
     pub fn reshaped(&mut self, x: &Operand, shape: Vec<usize>) -> Words<ValueId> {
         if x.shape == shape {
             return Ok(x.id);
@@ -165,7 +165,7 @@ impl<'a> Scope<'a> {
         self.add(Op::Reshape, &[x], x.element, shape)
     }
 
-    /// The value again and again, as far as this shape needs; the value itself if it has that already.
+    /// Returns the value repeated to fill this shape; the value itself if it has that already.
     pub fn expanded(&mut self, x: &Operand, shape: Vec<usize>) -> Words<ValueId> {
         if x.shape == shape {
             return Ok(x.id);
@@ -173,7 +173,7 @@ impl<'a> Scope<'a> {
         self.add(Op::Expand, &[x], x.element, shape)
     }
 
-    /// The value with its dimensions in another order; the value itself if that is the order.
+    /// Returns the value with its dimensions in another order; the value itself if that is the order.
     pub fn transposed(&mut self, x: &Operand, order: Vec<usize>) -> Words<ValueId> {
         if order.is_sorted() {
             return Ok(x.id);
@@ -183,14 +183,14 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The place of an axis that may count from the end.
+/// Returns the place of an axis that may count from the end.
 pub(super) fn axis(axis: i64, rank: usize) -> Words<usize> {
     let place = if axis < 0 { axis.checked_add(rank as i64) } else { Some(axis) };
     let place = place.and_then(|axis| usize::try_from(axis).ok()).filter(|axis| *axis < rank);
     place.ok_or_else(|| format!("axis {axis} of a tensor of rank {rank}"))
 }
 
-/// The places of axes that may count from the end, each at most once, in ascending order.
+/// Returns the places of axes that may count from the end, each at most once, in ascending order.
 pub(super) fn axes(listed: &[i64], rank: usize) -> Words<Vec<usize>> {
     let mut places = listed.iter().map(|listed| axis(*listed, rank)).collect::<Words<Vec<_>>>()?;
     places.sort_unstable();

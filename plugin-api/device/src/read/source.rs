@@ -58,7 +58,7 @@ impl Source {
     /// Reads a file, with its weights.
     ///
     /// # Errors
-    /// A [`ReadError`] that names the file and all nodes that are not supported for any shapes.
+    /// Returns a [`ReadError`] that names the file and all nodes that are not supported for any shapes.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let (file, model) = OnnxFile::open_model(path)?;
         Self::new(file, model)
@@ -88,7 +88,7 @@ impl Source {
         Ok(Self { file, constants, nodes, folds })
     }
 
-    /// The file: its inputs and outputs, and its precision.
+    /// Returns the file: its inputs and outputs, and its precision.
     #[must_use]
     pub fn file(&self) -> &OnnxFile {
         &self.file
@@ -98,7 +98,7 @@ impl Source {
     /// `open` in place of any other.
     ///
     /// # Errors
-    /// A [`ReadError`] that names an input of unknown shape.
+    /// Returns a [`ReadError`] that names an input of unknown shape.
     pub fn input_shapes(&self, batch_size: usize, open: usize) -> Result<Vec<Vec<usize>>, ReadError> {
         let extent = |(at, dim): (usize, &Dim)| match dim {
             Dim::Fixed(extent) => *extent,
@@ -112,14 +112,15 @@ impl Source {
         self.file.signature.inputs.iter().map(shape).collect()
     }
 
-    /// The graph for inputs of these shapes, in the order of the file's signature.
+    /// Returns the graph for inputs of these shapes, in the order of the file's signature.
     ///
     /// A tensor of the file is the same memory in every graph, and so is a large one that was computed of
     /// such tensors alone. Unread results and constants are left out; inputs and outputs are always there.
     /// Products of dequantised 8-bit integers are products of the integers.
     ///
     /// # Errors
-    /// A [`ReadError`] that names the file, and the inputs that do not take these shapes or all nodes that are refused.
+    /// Returns a [`ReadError`] that names the file, and the inputs that do not take these shapes or all nodes that are
+    /// refused.
     pub fn graph(&self, shapes: &[Vec<usize>]) -> Result<Graph, ReadError> {
         let specs = &self.file.signature.inputs;
         if specs.len() != shapes.len() {
@@ -302,12 +303,12 @@ fn read_constant(proto: &TensorProto, folder: &Path) -> Result<Tensor, proctor_o
     Ok(Tensor { element, shape, bytes: Arc::new(bytes.into_owned()) })
 }
 
-/// Dimensions of an input.
+/// Returns the dimensions of an input.
 fn dims(spec: &ValueSpec) -> Result<&[Dim], &'static str> {
     spec.dims.as_deref().ok_or("is an input of unknown shape")
 }
 
-/// An input of the graph, of this shape.
+/// Returns an input of the graph, of this shape.
 fn input(spec: &ValueSpec, shape: &[usize]) -> Result<Value, String> {
     let element = match spec.value_type {
         ValueType::Tensor(element) if is_real(element).is_ok() => element,

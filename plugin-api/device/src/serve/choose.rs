@@ -7,15 +7,15 @@ pub trait Named {
     /// Returns its name.
     fn name(&self) -> &str;
 
-    /// Its UUID, its platform, or the like.
+    /// Returns the UUID, its platform, or the like.
     fn other_name(&self) -> &str;
 }
 
-/// The device that was asked for is not there.
+/// The requested device is missing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no device \"{wanted}\"; there are {there}")]
 pub struct NoSuchDevice {
-    /// Its number, or a part of a name.
+    /// Number, or a part of a name.
     pub wanted: String,
     /// All devices, with their numbers.
     pub there: String,
@@ -50,7 +50,7 @@ pub fn chosen<D: Named>(mut all: Vec<D>, wanted: &str) -> Result<Vec<D>, NoSuchD
     Ok(all)
 }
 
-/// The device at this position in a plugin's list.
+/// Returns the device at this position in a plugin's list.
 ///
 /// # Errors
 /// [`PluginError::invalid_argument`] if there is no such device.

@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum LoadError {
-    /// It does not match the request.
+    /// The file does not match the request.
     #[error(transparent)]
     Request(#[from] RequestError),
     /// The file, or a file that it refers to, is missing, damaged, not ONNX or not supported.

@@ -52,7 +52,7 @@ impl ModelFile {
         planned.map_err(|what| LoadError::Plan { path: self.path().to_owned(), batch_size, what })
     }
 
-    /// The failure of a device with a plan of the file.
+    /// Returns the failure of a device with a plan of the file.
     pub fn device_error(&self, batch_size: usize, source: DeviceError) -> LoadError {
         LoadError::Device { path: self.path().to_owned(), batch_size, source }
     }

@@ -1,4 +1,4 @@
-//! Executes batches: one after the other, or several at the same time.
+//! Executes batches: one after another, or several at the same time.
 
 use std::{sync::Arc, thread::JoinHandle};
 

@@ -16,7 +16,7 @@ pub(super) struct Lane<D: Driver> {
     loaded: Arc<Loaded<D>>,
     /// The largest batch first.
     slots: Vec<Slot<D>>,
-    /// Before the inputs are copied, before the computation, before the outputs are copied, and after that.
+    /// Events before the inputs are copied, before the computation, before the outputs are copied, and after that.
     events: [D::Event; 4],
     driver: D,
 }
@@ -24,7 +24,7 @@ pub(super) struct Lane<D: Driver> {
 /// Room for runs of one batch size.
 struct Slot<D: Driver> {
     batch_size: usize,
-    /// Samples of the batch that come here; empty if none.
+    /// Samples of the batch for this session; empty if none.
     samples: Range<usize>,
     session: Session<D>,
     /// For each input that is not copied as it is, its samples in the model's type.
@@ -51,7 +51,7 @@ impl<D: Driver> Lane<D> {
         Ok(Self { loaded, slots, events, driver })
     }
 
-    /// Runs a batch to its end, and says what took how long.
+    /// Runs a batch to its end, and reports the time of each part.
     pub fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
         let host = self.loaded.host;
         let begin_ns = host.now_ns();

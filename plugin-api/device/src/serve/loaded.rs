@@ -16,7 +16,7 @@ pub(super) struct Loaded<D: Driver> {
     pub fit: Fit,
     /// Tiles and groups of the plans.
     pub tuning: Tuning,
-    /// For each batch size, the largest first.
+    /// Sessions by batch size, the largest first.
     pub plans: Vec<Plan>,
     pub resources: Resources<D>,
     pub driver: D,

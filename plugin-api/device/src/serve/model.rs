@@ -21,15 +21,15 @@ use crate::{
 
 /// A model on the devices that its instances are placed on.
 pub struct DeviceModel<D: Driver> {
-    /// By their positions in the plugin's list.
+    /// Loaded devices by their positions in the plugin's list.
     devices: BTreeMap<u32, Arc<Loaded<D>>>,
     in_flight_max: usize,
     memory: Option<SampleMemory<D>>,
 }
 
-/// A device, and what suits it.
+/// A device, and its suitable tiling.
 pub struct OpenedDevice<D> {
-    /// The device.
+    /// Driver of the device.
     pub driver: D,
     /// Tiles and groups of its kernels.
     pub tuning: Tuning,
@@ -94,7 +94,7 @@ fn loaded<D: Driver>(host: Host, file: &ModelFile, device: OpenedDevice<D>) -> R
     Ok(Loaded { host, fit: file.fit.clone(), tuning, plans, resources, driver })
 }
 
-/// The tuning of a device, with the tile that suits it if the model is large enough for that to matter.
+/// Returns the tuning of a device, with the tile that suits it if the model is large enough for that to matter.
 fn tuned<D: Driver>(host: Host, file: &ModelFile, device: &OpenedDevice<D>) -> Result<Tuning, LoadError> {
     let OpenedDevice { driver, tuning, calibrated_as } = device;
     let (Some(name), Some(largest)) = (calibrated_as, file.batch_sizes.first()) else { return Ok(*tuning) };

@@ -15,7 +15,7 @@ pub struct DeviceOptions {
 }
 
 impl DeviceOptions {
-    /// The options that are read, for a manifest.
+    /// Returns the options that are read, for a manifest.
     #[must_use]
     pub fn specs() -> [OptionSpec; 2] {
         [
@@ -35,7 +35,7 @@ impl DeviceOptions {
         ]
     }
 
-    /// The settings of a run.
+    /// Returns the settings of a run.
     #[must_use]
     pub fn read(options: &Options) -> Self {
         let in_flight_max = options.integer("in_flight").and_then(|count| usize::try_from(count).ok());

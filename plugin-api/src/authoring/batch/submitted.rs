@@ -32,7 +32,7 @@ impl SubmittedBatch {
         Ok(Self { raw, id })
     }
 
-    /// The batch, to read its inputs and to write its outputs. Stages and messages of samples are to be said in
+    /// Returns the batch, to read its inputs and to write its outputs. Stages and messages of samples are to be said in
     /// [`finish`](Self::finish).
     ///
     /// # Errors

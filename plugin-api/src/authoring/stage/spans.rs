@@ -31,7 +31,7 @@ static NAMES: [OnceLock<&'static str>; abi::PROCTOR_STAGE_NAME_COUNT_MAX] =
 /// True if there has been a stage: a plugin without stages does not pay for them.
 static ARE_USED: AtomicBool = AtomicBool::new(false);
 
-/// True if the log has it that there were too many stages.
+/// True if the log already reports that there were too many stages.
 static HAS_WARNED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -64,7 +64,7 @@ pub(in crate::authoring) fn is_stage(metadata: &Metadata<'_>) -> bool {
     metadata.is_span() && metadata.target() == Stage::SPAN
 }
 
-/// The id for a span: of a stage by its name, or [`NAMELESS`] if there are too many names already.
+/// Returns the id for a span: of a stage by its name, or [`NAMELESS`] if there are too many names already.
 pub(in crate::authoring) fn id_of(metadata: &Metadata<'_>) -> Id {
     if !is_stage(metadata) {
         return Id::from_u64(OTHER);
@@ -76,7 +76,7 @@ pub(in crate::authoring) fn id_of(metadata: &Metadata<'_>) -> Id {
     Id::from_u64(place.map_or(NAMELESS, |place| NAMELESS + 1 + place))
 }
 
-/// The thread enters the span of this id.
+/// Notes that the thread enters the span of this id.
 pub(in crate::authoring) fn enter(id: &Id) {
     if id.into_u64() == OTHER {
         return;
@@ -90,7 +90,7 @@ pub(in crate::authoring) fn enter(id: &Id) {
     });
 }
 
-/// The thread leaves the span of this id.
+/// Notes that the thread leaves the span of this id.
 pub(in crate::authoring) fn exit(id: &Id) {
     if id.into_u64() == OTHER {
         return;
@@ -117,7 +117,7 @@ pub(in crate::authoring) fn exit(id: &Id) {
 /// Runs `work` on a batch. Stages that this thread goes through meanwhile are added to the batch.
 ///
 /// # Errors
-/// The errors of the work.
+/// Returns the errors of the work.
 #[inline]
 pub(in crate::authoring) fn during(
     batch: &mut Batch<'_>,
@@ -140,7 +140,7 @@ fn forget() {
     NOTED.with_borrow_mut(|noted| (noted.count, noted.lost, noted.depth) = (0, 0, 0));
 }
 
-/// Gives the batch its stages, unless it has some, or not all of them have room: a part would be taken for the whole.
+/// Gives the batch its stages, unless it has some, or not all of them have room: a part would pass for the whole.
 #[cold]
 fn tell(batch: &mut Batch<'_>) {
     if batch.has_stages() {
@@ -162,13 +162,13 @@ fn tell(batch: &mut Batch<'_>) {
     }
 }
 
-/// The name of the stage with this id.
+/// Returns the name of the stage with this id.
 fn name_of(id: &Id) -> Option<&'static str> {
     let place = id.into_u64().checked_sub(NAMELESS + 1)?;
     NAMES.get(usize::try_from(place).ok()?)?.get().copied()
 }
 
-/// The time of the host that has opened a plugin last.
+/// Returns the time of the host that has opened a plugin last.
 fn now_ns() -> u64 {
     Host::latest().map_or(0, |host| host.now_ns())
 }

@@ -1,10 +1,10 @@
 //! The categories of COCO, by their positions.
 
-/// Ids of the 80 categories: 1 to 90 without ten that were given up.
+/// Ids of the 80 categories: 1 to 90 without ten discarded ones.
 const RANGES: [(usize, usize); 9] =
     [(1, 11), (13, 25), (27, 28), (31, 44), (46, 65), (67, 67), (70, 70), (72, 82), (84, 90)];
 
-/// The id of the category at a position from 1 to 80, which is what SSD-ResNet34 calls a class; `None` for another one.
+/// Returns the id of the category at a position from 1 to 80, which SSD-ResNet34 calls a class; `None` for another one.
 ///
 /// Source: the annotations of COCO 2017.
 #[must_use]

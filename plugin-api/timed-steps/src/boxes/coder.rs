@@ -1,4 +1,4 @@
-//! From the offsets that a model gives to corners.
+//! Turns the offsets that a model gives into corners.
 
 use super::{priors::Prior, select::Corners};
 
@@ -25,7 +25,7 @@ impl Coder {
     /// RetinaNet: x, y, width, height as they are, with sizes up to 1000/16 times the anchor's.
     pub const RETINANET: Self = Self { middle: 1.0, size: 1.0, size_max: 4.135_166_6, is_y_first: false };
 
-    /// The corners of all boxes, in the unit of the priors.
+    /// Returns the corners of all boxes, in the unit of the priors.
     ///
     /// # Panics
     /// If there are not as many offsets as priors.

@@ -16,8 +16,8 @@ const RETINANET_STRIDES: [usize; 5] = [8, 16, 32, 64, 128];
 /// Edge of the picture of RetinaNet, in pixels.
 const RETINANET_EDGE: usize = 800;
 
-/// The 1917 priors of SSD-MobileNet-v1 at 300 x 300, as parts of the picture: cells row by row, and for each cell its
-/// shapes.
+/// Returns the 1917 priors of SSD-MobileNet-v1 at 300 x 300, as parts of the picture: cells row by row, and for each
+/// cell its shapes.
 ///
 /// Scales go from 0.2 to 0.95 in equal steps. The lowest map has three shapes, the others six: 1, 2, 1/2, 3, 1/3 of the
 /// scale, and a square between this scale and the next.
@@ -49,8 +49,8 @@ pub fn ssd_mobilenet_priors() -> Vec<Prior> {
     priors
 }
 
-/// The 15130 priors of SSD-ResNet34 at 1200 x 1200, as parts of the picture: for each map its shapes, and for each
-/// shape the cells, row by row. Middles and sizes are cut to 1.
+/// Returns the 15130 priors of SSD-ResNet34 at 1200 x 1200, as parts of the picture: for each map its shapes, and for
+/// each shape the cells, row by row. Middles and sizes are cut to 1.
 ///
 /// Source: MLPerf Inference, the default boxes of ssd-resnet34.
 #[must_use]
@@ -80,8 +80,8 @@ pub fn ssd_resnet34_priors() -> Vec<Prior> {
     priors
 }
 
-/// The 120087 anchors of RetinaNet at 800 x 800, in pixels: level by level, cells row by row, and for each cell nine
-/// shapes: for the ratios of height to width 1/2, 1 and 2 three sizes, a third of an octave apart.
+/// Returns the 120087 anchors of RetinaNet at 800 x 800, in pixels: level by level, cells row by row, and for each cell
+/// nine shapes: for the ratios of height to width 1/2, 1 and 2 three sizes, a third of an octave apart.
 ///
 /// Source: torchvision's `AnchorGenerator` with the sizes of its RetinaNet; corners are rounded to whole pixels around
 /// 0.

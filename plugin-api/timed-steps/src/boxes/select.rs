@@ -8,11 +8,11 @@ pub type Corners = [f32; 4];
 /// A box that was kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Detection {
-    /// Its borders, in the unit of the boxes that it was selected from.
+    /// Borders, in the unit of the boxes that it was selected from.
     pub corners: Corners,
-    /// Its score.
+    /// Score of the box.
     pub score: f32,
-    /// Its class: the column of its score.
+    /// Class: the column of its score.
     pub class: usize,
 }
 

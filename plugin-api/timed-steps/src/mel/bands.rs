@@ -17,7 +17,7 @@ const HZ_PER_MEL: f64 = 200.0 / 3.0;
 /// Mels from 1000 to 6400 Hz.
 const MELS_TO_6400_HZ: f64 = 27.0;
 
-/// Added to the power in a band, so that silence has a logarithm.
+/// Addend of the power in a band, so that silence has a logarithm.
 const LEAST_POWER: f32 = 1e-20;
 
 /// Triangles over the frequencies of the transform, each of the area that makes white noise the same in all bands.
@@ -65,7 +65,7 @@ impl Bands {
         logarithms(sums.as_flattened_mut());
     }
 
-    /// The bins of a band with their weights.
+    /// Returns the bins of a band with their weights.
     #[cfg(test)]
     pub(crate) fn weights(&self, band: usize) -> impl Iterator<Item = (usize, f32)> {
         let start = if band == 0 { 0 } else { self.places[band - 1].1 };

@@ -23,7 +23,7 @@ use crate::{
     weights::Weights,
 };
 
-/// Added to the score of a masked position, as in the reference code of the paper. Its exponential is 0 compared with
+/// Addend of the score of a masked position, as in the reference code of the paper. Its exponential is 0 compared with
 /// any other score, and f16 can represent it.
 const HIDDEN_SCORE: f64 = -10_000.0;
 
@@ -119,7 +119,7 @@ impl Bert {
         Ok(Self { words, positions, segments, norm, encoder, config, inputs })
     }
 
-    /// `[batch, places, hidden]`.
+    /// Returns `[batch, places, hidden]`.
     fn forward(&self, call: &NetworkCall) -> Result<Tensor> {
         let words = look_up(&self.words, &call.inputs[self.inputs.ids], "input_ids")?;
         let segments = look_up(&self.segments, &call.inputs[self.inputs.segments], "segment_ids")?;
@@ -139,8 +139,8 @@ impl Bert {
     }
 }
 
-/// The rows of a table by their indices. The engine takes the largest index that there is, which is what -1 becomes,
-/// for a row of zeros, and on some devices it checks none.
+/// Returns the rows of a table by their indices. The engine returns a row of zeros for the largest possible index,
+/// which is what -1 becomes, and on some devices it checks none.
 fn look_up(table: &Embedding, indices: &Tensor, name: &str) -> Result<Tensor> {
     let largest = indices.flatten_all()?.max(0)?.to_scalar::<u32>()?;
     let rows = table.embeddings().dim(0)?;
@@ -166,7 +166,7 @@ impl Inputs {
     }
 }
 
-/// The sizes, from the shapes of the tensors.
+/// Returns the sizes, from the shapes of the tensors.
 fn sizes(weights: &Weights, prefix: &str, model: &str) -> std::result::Result<Config, LoadError> {
     let rows = |part: &str| weights.dims::<2>(&format!("{prefix}embeddings.{part}_embeddings.weight"));
     let [vocab_size, hidden_size] = rows("word")?;

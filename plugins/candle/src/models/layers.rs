@@ -20,7 +20,7 @@ pub(crate) struct Linear {
 }
 
 impl Linear {
-    /// Reads `{name}.weight` and `{name}.bias`. `input` is the number of values that come in.
+    /// Reads `{name}.weight` and `{name}.bias`. `input` is the number of input values.
     pub(crate) fn load(weights: &Weights, name: &str, input: usize) -> Result<Self, LoadError> {
         let weight = format!("{name}.weight");
         let [output, width] = weights.dims(&weight)?;
@@ -31,12 +31,12 @@ impl Linear {
         Ok(Self { weight: weights.tensor(&weight, &[output, input])?, bias })
     }
 
-    /// From `[..., input]` to `[..., output]`.
+    /// Computes `[..., output]` from `[..., input]`.
     pub(crate) fn forward(&self, x: &Tensor) -> candle_core::Result<Tensor> {
         product(x, &self.weight, &self.bias)
     }
 
-    /// Number of values that come out.
+    /// Returns the number of output values.
     pub(crate) fn width(&self) -> usize {
         self.weight.dims()[0]
     }
@@ -57,7 +57,7 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// The shape of the kernel in the file, checked.
+    /// Returns the shape of the kernel in the file, checked.
     fn kernel_shape(&self, weights: &Weights, name: &str) -> Result<[usize; 4], LoadError> {
         let shape: [usize; 4] = weights.dims(name)?;
         let (output, input) = if self.depthwise { (self.input, 1) } else { (shape[0], self.input) };
@@ -75,7 +75,7 @@ impl Geometry {
     }
 }
 
-/// A convolution with a bias: `{name}.weight` `[output, input, kernel, kernel]` and `{name}.bias` `[output]`.
+/// Returns a convolution with a bias: `{name}.weight` `[output, input, kernel, kernel]` and `{name}.bias` `[output]`.
 pub(crate) fn convolution(
     weights: &Weights,
     name: &str,
@@ -87,9 +87,9 @@ pub(crate) fn convolution(
     Ok(geometry.convolution(weights.tensor(&weight, &shape)?, bias))
 }
 
-/// A convolution without a bias and the batch norm after it, as one convolution. They are folded in f32, then rounded.
-/// The norm's tensors are `{norm}.weight`, `bias`, `running_mean` and `running_var`, each `[output]`; `epsilon` is
-/// added to a variance before it is divided by its root.
+/// Returns a convolution without a bias and the batch norm after it, as one convolution. They are folded in f32, then
+/// rounded. The norm's tensors are `{norm}.weight`, `bias`, `running_mean` and `running_var`, each `[output]`;
+/// `epsilon` is added to a variance before it is divided by its root.
 pub(crate) fn folded_convolution(
     weights: &Weights,
     name: &str,

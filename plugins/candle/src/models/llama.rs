@@ -1,5 +1,5 @@
 //! A decoder of the Llama family: RMS norm, rotary positions, grouped-query attention, SwiGLU; its logits after a
-//! prompt, or a text that goes on from it.
+//! prompt, or a text that continues from it.
 //!
 //! `datasets/recipes/llama.md` has its tensors and what exactly is computed. `decoder` computes logits, with
 //! `attention` over the keys and values in `cache`; `beam_search` chooses words, greedily or by a beam; `network`

@@ -16,11 +16,11 @@ pub(crate) struct Lstm {
 
 #[derive(Debug)]
 struct Layer {
-    /// From the input to all gates: `[4 units, input]`.
+    /// Weights from the input to all gates: `[4 units, input]`.
     from_input: Tensor,
     /// The sum of both biases: `[4 units]`.
     bias: Tensor,
-    /// From the hidden state to all gates: `[4 units, units]`.
+    /// Weights from the hidden state to all gates: `[4 units, units]`.
     from_hidden: Tensor,
     units: usize,
 }
@@ -37,23 +37,23 @@ impl Lstm {
         Ok(Self { layers })
     }
 
-    /// Width of a step that comes in.
+    /// Returns the width of a step's input.
     pub(crate) fn input_width(&self) -> usize {
         self.layers[0].from_input.dims()[1]
     }
 
-    /// Width of a state that comes out.
+    /// Returns the width of a state.
     pub(crate) fn units(&self) -> usize {
         self.layers[self.layers.len() - 1].units
     }
 
-    /// Number of layers, and the width of the last.
+    /// Returns the number of layers, and the width of the last.
     pub(crate) fn summary(&self) -> String {
         let count = self.layers.len();
         format!("{count} LSTM layer{} of {}", if count == 1 { "" } else { "s" }, self.units())
     }
 
-    /// From `[batch, time, input]` to the states of the last layer, one of `[batch, units]` for each step.
+    /// Computes the states of the last layer, one `[batch, units]` for each step, from `[batch, time, input]`.
     pub(crate) fn states(&self, steps: &Tensor) -> Result<Vec<Tensor>> {
         // Time first: then a step is contiguous.
         let mut steps = steps.transpose(0, 1)?.contiguous()?;
@@ -92,7 +92,7 @@ impl Layer {
         })
     }
 
-    /// From `[time, batch, input]` to the hidden states, one of `[batch, units]` for each step.
+    /// Computes the hidden states, one `[batch, units]` for each step, from `[time, batch, input]`.
     fn states(&self, steps: &Tensor) -> Result<Vec<Tensor>> {
         let (time, batch, _) = steps.dims3()?;
         // The share of the inputs does not depend on any state: one product for all steps.

@@ -119,7 +119,8 @@ impl Network for ResNet {
     }
 }
 
-/// A convolution and its batch norm, with zeros around the image so that the kernel's middle comes to every place.
+/// Returns a convolution and its batch norm, with zeros around the image so that the kernel's middle comes to every
+/// place.
 fn convolution(
     weights: &Weights,
     name: &str,

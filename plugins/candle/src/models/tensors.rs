@@ -4,7 +4,7 @@ use proctor_plugin_api::vocabulary::{ElementType, TensorSpec};
 
 use crate::error::LoadError;
 
-/// A tensor of one sample, as a model has it.
+/// A tensor of one sample, as in a model.
 #[derive(Debug, Clone)]
 pub(crate) struct Expected {
     name: &'static str,
@@ -18,12 +18,12 @@ impl Expected {
         Self { name, element_type, shape: shape.to_vec() }
     }
 
-    /// Of f32 values and a fixed shape.
+    /// Creates a spec of f32 values and a fixed shape.
     pub(crate) fn f32(name: &'static str, shape: &[usize]) -> Self {
         Self::new(name, ElementType::F32, &shape.iter().copied().map(Some).collect::<Vec<_>>())
     }
 
-    /// An image of three channels and any extent.
+    /// Creates an image of three channels and any extent.
     pub(crate) fn image() -> Self {
         Self::new("image", ElementType::F32, &[Some(3), None, None])
     }
@@ -55,7 +55,7 @@ pub(crate) fn fit_inputs<const COUNT: usize>(
     fit("takes", specs, expected)
 }
 
-/// The same for outputs.
+/// Returns the same for outputs.
 ///
 /// # Errors
 /// [`LoadError::Unsupported`] with both lists.

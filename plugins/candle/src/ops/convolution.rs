@@ -1,4 +1,4 @@
-//! Convolutions of all channels, with the bias, what is added, and what follows.
+//! Convolutions of all channels, with the bias, an addend, and the activation.
 
 use candle_core::{
     CpuStorage, CustomOp1, CustomOp2, D, Layout, Result, Shape, Storage, Tensor, WithDType,
@@ -15,21 +15,21 @@ use super::{
 /// Function that is applied to every value of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
-    /// It stays.
+    /// The result stays as it is.
     Nothing,
-    /// At least 0.
+    /// Clamps to at least 0.
     Relu,
-    /// At least 0, at most 6.
+    /// Clamps to at least 0, at most 6.
     Relu6,
 }
 
 /// Zeros around an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Padding {
-    /// This many at each side.
+    /// Padding of this many at each side.
     Each(usize),
-    /// As many as give an output for every `stride`th place, and if their number is odd, the one more at the
-    /// bottom and right, as TensorFlow has it.
+    /// Padding that gives an output for every `stride`th place; if it is odd, the additional one is at the bottom and
+    /// right, as in TensorFlow.
     Same,
 }
 
@@ -59,12 +59,12 @@ impl Padding {
 }
 
 impl Convolution {
-    /// Number of channels that come out.
+    /// Returns the number of output channels.
     pub(crate) fn channels(&self) -> usize {
         self.weight.dims()[0]
     }
 
-    /// From `[batch, input, rows, columns]`.
+    /// Computes the convolution of `[batch, input, rows, columns]`.
     pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         match x.device().is_cpu() {
             true => x.contiguous()?.apply_op1_no_bwd(&OnCpu(self)),
@@ -72,7 +72,7 @@ impl Convolution {
         }
     }
 
-    /// The same, with something of the shape of the result added before what follows.
+    /// Computes the same, with an addend of the shape of the result before the activation.
     pub(crate) fn forward_and_add(&self, x: &Tensor, added: &Tensor) -> Result<Tensor> {
         match x.device().is_cpu() {
             true => x.contiguous()?.apply_op2_no_bwd(&added.contiguous()?, &OnCpu(self)),
@@ -80,7 +80,7 @@ impl Convolution {
         }
     }
 
-    /// The same by the engine's own operations.
+    /// Returns the same by the engine's own operations.
     pub(super) fn by_the_engine(&self, x: &Tensor, added: Option<&Tensor>) -> Result<Tensor> {
         let (_, channels, rows, columns) = x.dims4()?;
         let (_, input, kernel_rows, kernel_columns) = self.weight.dims4()?;
@@ -132,7 +132,7 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
-    /// The extents of a convolution over an image of this shape, which goes in `groups` of channels.
+    /// Returns the extents of a convolution over an image of this shape, which goes in `groups` of channels.
     pub(super) fn new(convolution: &Convolution, x: &Shape, groups: usize) -> Result<Self> {
         let (_, channels, rows, columns) = x.dims4()?;
         let (_, input, kernel_rows, kernel_columns) = convolution.weight.dims4()?;
@@ -169,7 +169,7 @@ impl Geometry {
         self.channels * self.kernel_rows * self.kernel_columns
     }
 
-    /// Whether an image is a matrix `[channels, places]` of patches as it is.
+    /// Returns whether an image is a matrix `[channels, places]` of patches as it is.
     fn is_pointwise(&self) -> bool {
         (self.kernel_rows, self.kernel_columns, self.stride) == (1, 1, 1)
             && (self.rows, self.columns) == (self.rows_out, self.columns_out)
@@ -193,7 +193,7 @@ impl Geometry {
         });
     }
 
-    /// Writes what one row of a channel has for one column of the kernel.
+    /// Writes the part of one row of a channel for one column of the kernel.
     fn gather_row<T: WithDType>(&self, image: &[T], kernel_column: usize, row: &mut [T]) {
         // The first place whose value is not left of the row, and where that value is.
         let skipped = self.left.saturating_sub(kernel_column).div_ceil(self.stride).min(row.len());

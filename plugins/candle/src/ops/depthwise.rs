@@ -28,7 +28,7 @@ impl Depthwise {
         Ok(Self(convolution))
     }
 
-    /// From `[batch, channels, rows, columns]`.
+    /// Computes the convolution of `[batch, channels, rows, columns]`.
     pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let Convolution { weight, bias, .. } = &self.0;
         if x.device().is_cpu() {

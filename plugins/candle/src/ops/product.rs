@@ -1,4 +1,4 @@
-//! Products of matrices, added to something.
+//! Products of matrices, added to an addend.
 
 use candle_core::{
     CpuStorage, CustomOp3, Layout, Module, Result, Shape, Tensor, WithDType, backend::BackendStorage, bail,
@@ -8,8 +8,8 @@ use gemm::{Parallelism, f16, gemm};
 
 use super::values;
 
-/// `start + x weight^T`: x is `[..., input]`, the weight `[output, input]`, and what it is added to `[output]` or
-/// `[..., output]`. All three f32 or f16.
+/// Computes `start + x weight^T`: x is `[..., input]`, the weight `[output, input]`, and `start` `[output]` or `[...,
+/// output]`. All three f32 or f16.
 pub(crate) fn product(x: &Tensor, weight: &Tensor, start: &Tensor) -> Result<Tensor> {
     if x.device().is_cpu() {
         return x.contiguous()?.apply_op3_no_bwd(weight, start, &Product);

@@ -38,7 +38,7 @@ impl Stage {
     /// All ways, plainest first.
     pub const ALL: [Self; 4] = [Self::ParallelGemm, Self::Fusion, Self::Partitioning, Self::Everything];
 
-    /// Name as in the paper.
+    /// Returns the name as in the paper.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

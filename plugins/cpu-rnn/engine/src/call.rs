@@ -1,4 +1,4 @@
-//! One call of a layer: what goes in and what comes out.
+//! One call of a layer: its inputs and outputs.
 
 use proctor_rnn_layer::Cell;
 
@@ -26,7 +26,7 @@ pub struct LayerCall<'a> {
     pub last_cell: Option<&'a mut [f32]>,
 }
 
-/// Why a layer refuses a call. Nothing was computed.
+/// Reason why a layer refuses a call. Nothing was computed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// A tensor is of another size than the layer needs: the size it has, and the needed one, in words.
@@ -37,7 +37,7 @@ pub enum CallError {
     Length {
         /// Position in the batch, counted from 0.
         sample: usize,
-        /// Its length.
+        /// Length of the sequence.
         length: usize,
         /// Number of steps of the input.
         time: usize,

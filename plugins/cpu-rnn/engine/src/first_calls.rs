@@ -29,7 +29,7 @@ impl FirstCalls {
         Self { shape, schedule, made: AtomicU32::new(0), shortest_ns: AtomicU64::new(u64::MAX) }
     }
 
-    /// The shortest of the first calls, in nanoseconds; `None` before there have been [`Self::COUNT`] of them.
+    /// Returns the shortest of the first calls, in nanoseconds; `None` before there have been [`Self::COUNT`] of them.
     #[must_use]
     pub fn shortest_ns(&self) -> Option<u64> {
         // Acquires what `enter` has released, so that the times of all these calls are there.
@@ -37,8 +37,8 @@ impl FirstCalls {
         is_over.then(|| self.shortest_ns.load(Ordering::Relaxed))
     }
 
-    /// Whether a call is to be timed: there have been too few, and it is of the shape, with every sequence as long as
-    /// the tensors.
+    /// Returns whether a call is to be timed: there have been too few, and it is of the shape, with every sequence as
+    /// long as the tensors.
     pub(crate) fn wants(&self, schedule: &Schedule, call: &LayerCall<'_>) -> bool {
         let LayerShape { time, batch, .. } = self.shape;
         self.made.load(Ordering::Relaxed) < Self::COUNT

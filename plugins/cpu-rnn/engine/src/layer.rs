@@ -20,7 +20,7 @@ use crate::{
     team::Team,
 };
 
-/// Why a layer cannot be made.
+/// Reason why a layer cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum LayerError {
@@ -93,13 +93,13 @@ impl Layer {
         Ok(Self { spec, cells, primed: AtomicBool::new(false), timers: OnceLock::new() })
     }
 
-    /// Sizes and options of the layer.
+    /// Returns the sizes and options of the layer.
     #[must_use]
     pub fn spec(&self) -> &LayerSpec {
         &self.spec
     }
 
-    /// Width of a row of output: the units of all directions.
+    /// Returns the width of a row of output: the units of all directions.
     #[must_use]
     pub fn output_width(&self) -> usize {
         self.spec.hidden * self.spec.directions.count()
@@ -128,7 +128,7 @@ impl Layer {
 
     /// Runs the layer over a batch of sequences. The results of schedules differ in the last bits at most.
     ///
-    /// Fewer threads than the schedule wants, because the team or the layer has no more, are no error.
+    /// Fewer threads than the schedule wants, because the team or the layer has no more, are not an error.
     ///
     /// # Errors
     /// [`CallError`]; nothing was computed then.
@@ -150,14 +150,14 @@ impl Layer {
         Ok(())
     }
 
-    /// Does what a schedule wants done once before the first call.
+    /// Runs the one-time preparation of a schedule before the first call.
     pub(crate) fn ready(&self, schedule: &Schedule, team: &mut Team) {
         if schedule.primed && !self.primed.load(Ordering::Relaxed) {
             self.prime(team);
         }
     }
 
-    /// The weights of the first direction, which every layer has.
+    /// Returns the weights of the first direction, which every layer has.
     pub(crate) fn cell(&self) -> &PackedCell {
         &self.cells[0]
     }

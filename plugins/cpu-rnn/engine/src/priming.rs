@@ -44,7 +44,7 @@ pub struct Primed {
 }
 
 impl Primed {
-    /// Whether sweeps became faster than by noise.
+    /// Returns whether sweeps became faster than by noise.
     #[must_use]
     pub fn took(&self) -> bool {
         self.sweep_before.as_secs_f64() > GAIN_MIN * self.sweep_after.as_secs_f64()

@@ -97,14 +97,14 @@ fn advance(spec: &LayerSpec, weights: &DirectionWeights<'_>, input: &[f64], stat
     }
 }
 
-/// `matrix * vector + bias`, the bias zero where it is absent.
+/// Computes `matrix * vector + bias`, the bias zero where it is absent.
 fn product(matrix: &[f32], vector: &[f64], bias: &[f32]) -> Vec<f64> {
     let dot = |row: &[f32]| -> f64 { row.iter().zip(vector).map(|(a, b)| f64::from(*a) * b).sum() };
     let rows = matrix.chunks_exact(vector.len()).map(dot).enumerate();
     rows.map(|(row, sum)| sum + value(bias, row)).collect()
 }
 
-/// A value of a tensor that is zero where it is absent.
+/// Returns a value of a tensor that is zero where it is absent.
 fn value(tensor: &[f32], at: usize) -> f64 {
     tensor.get(at).copied().map_or(0.0, f64::from)
 }

@@ -22,24 +22,24 @@ pub type Sequences<'a> = SequencesBy<'a, *const f32>;
 /// A batch of sequences to be written.
 pub type SequencesMut<'a> = SequencesBy<'a, *mut f32>;
 
-/// Where each sample begins.
+/// Begin of each sample.
 #[derive(Debug)]
 enum Starts<'a, P> {
     /// One after the other: address of the first, number of values from one to the next, and number of samples.
     Even(P, usize, usize),
-    /// Each at a place of its own.
+    /// Each at its own place.
     Listed(&'a [P]),
 }
 
-/// A pointer to values, with the borrow that it stands for.
+/// A pointer to values, with its borrow.
 pub trait Pointer: Copy {
     /// The borrow.
     type Tensor<'a>: Deref<Target = [f32]>;
 
-    /// The first value of a tensor.
+    /// Returns the first value of a tensor.
     fn first(tensor: Self::Tensor<'_>) -> Self;
 
-    /// The value `count` places further.
+    /// Returns the value `count` places further.
     #[must_use]
     fn after(self, count: usize) -> Self;
 }
@@ -69,7 +69,7 @@ impl Pointer for *mut f32 {
 }
 
 impl<'a, P: Pointer> SequencesBy<'a, P> {
-    /// A contiguous tensor `[time, batch, width]`.
+    /// Creates a contiguous tensor `[time, batch, width]`.
     ///
     /// # Panics
     /// If the tensor has another size.
@@ -80,7 +80,7 @@ impl<'a, P: Pointer> SequencesBy<'a, P> {
         Self { samples, step_stride, time, width, lifetime: PhantomData }
     }
 
-    /// A contiguous tensor `[batch, time, width]`.
+    /// Creates a contiguous tensor `[batch, time, width]`.
     ///
     /// # Panics
     /// If the tensor has another size.
@@ -91,7 +91,7 @@ impl<'a, P: Pointer> SequencesBy<'a, P> {
         Self { samples, step_stride: width, time, width, lifetime: PhantomData }
     }
 
-    /// One sequence from each of the given addresses.
+    /// Returns one sequence from each of the given addresses.
     ///
     /// # Safety
     /// For each start and each step below `time`, the `width` values from `start + step * step_stride` are initialised
@@ -102,13 +102,13 @@ impl<'a, P: Pointer> SequencesBy<'a, P> {
         Self { samples: Starts::Listed(starts), step_stride, time, width, lifetime: PhantomData }
     }
 
-    /// Number of steps.
+    /// Returns the number of steps.
     #[must_use]
     pub fn time(&self) -> usize {
         self.time
     }
 
-    /// Number of sequences.
+    /// Returns the number of sequences.
     #[must_use]
     pub fn batch(&self) -> usize {
         match &self.samples {
@@ -117,13 +117,13 @@ impl<'a, P: Pointer> SequencesBy<'a, P> {
         }
     }
 
-    /// Number of values of a row.
+    /// Returns the number of values of a row.
     #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// First value of a sample's first row; [`Self::step_stride`] values from row to row.
+    /// Returns the first value of a sample's first row; [`Self::step_stride`] values from row to row.
     #[must_use]
     pub fn sample_ptr(&self, sample: usize) -> P {
         match &self.samples {
@@ -135,7 +135,7 @@ impl<'a, P: Pointer> SequencesBy<'a, P> {
         }
     }
 
-    /// Number of values from a row to the row of the next step.
+    /// Returns the number of values from a row to the row of the next step.
     #[must_use]
     pub fn step_stride(&self) -> usize {
         self.step_stride
@@ -147,7 +147,7 @@ impl<'a, P: Pointer> SequencesBy<'a, P> {
     }
 }
 
-/// Number of values of one element along the first dimension of a contiguous tensor of `len` values.
+/// Returns the number of values of one element along the first dimension of a contiguous tensor of `len` values.
 ///
 /// # Panics
 /// If the shape has another size, or one that no tensor has.

@@ -21,20 +21,20 @@ pub struct LayerSpec {
 }
 
 impl LayerSpec {
-    /// The layer of calls of this shape, without a clip.
+    /// Returns the layer of calls of this shape, without a clip.
     #[must_use]
     pub fn of(shape: &LayerShape) -> Self {
         let LayerShape { cell, directions, input, hidden, precision, .. } = *shape;
         Self { cell, directions, input, hidden, clip: None, precision }
     }
 
-    /// Whether a direction, counted from 0, goes against time.
+    /// Returns whether a direction, counted from 0, goes against time.
     pub(crate) fn is_reversed(&self, direction: usize) -> bool {
         self.directions == Directions::Reverse || direction == 1
     }
 
-    /// The shape of calls of `time` steps and `batch` sequences, at least one each: what the optimiser chooses
-    /// schedules for.
+    /// Returns the shape of calls of `time` steps and `batch` sequences, at least one each: the key for which the
+    /// optimiser chooses schedules.
     #[must_use]
     pub fn shape(&self, time: usize, batch: usize) -> LayerShape {
         let Self { cell, directions, input, hidden, precision, .. } = *self;

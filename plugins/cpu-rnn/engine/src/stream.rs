@@ -1,4 +1,4 @@
-//! A layer one step at a time: what a decoder calls, or a recogniser of live input.
+//! A layer one step at a time, for a decoder, or a recogniser of live input.
 //!
 //! A [`Stream`] is made once and carries the states of its rows from step to step. All its memory is allocated at the
 //! start, and a step goes straight to the kernel: no row is copied, cell states stay where the kernel wants them, and
@@ -15,7 +15,7 @@ use crate::{
     team::{Member, Team},
 };
 
-/// A layer with the states of some rows; each row is a sequence of its own that advances step by step.
+/// A layer with the states of some rows; each row is its own sequence that advances step by step.
 #[derive(Debug)]
 pub struct Stream {
     layer: Arc<Layer>,
@@ -44,7 +44,7 @@ pub struct RowState<'a> {
     pub cell: &'a [f32],
 }
 
-/// Why a stream cannot be made, or refuses a call. No state has changed then.
+/// Reason why a stream cannot be made, or refuses a call. No state has changed then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum StreamError {
@@ -79,7 +79,7 @@ struct Widths {
     padded: usize,
 }
 
-/// Where the rows of a step lie. Written by each step before it reads them.
+/// Places of the rows of a step. Written by each step before it reads them.
 #[derive(Debug)]
 struct Places {
     input: Vec<*const f32>,
@@ -125,13 +125,13 @@ impl Stream {
         })
     }
 
-    /// The layer.
+    /// Returns the layer.
     #[must_use]
     pub fn layer(&self) -> &Layer {
         &self.layer
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
@@ -150,7 +150,7 @@ impl Stream {
         RowState { hidden: &self.hidden.present()[row * units..][..units], cell }
     }
 
-    /// Begins anew with this many rows, whose states are zero.
+    /// Begins again with this many rows, whose states are zero.
     ///
     /// # Errors
     /// [`StreamError::RowCount`].
@@ -162,7 +162,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Begins anew with rows of these states.
+    /// Begins again with rows of these states.
     ///
     /// # Errors
     /// [`StreamError::RowCount`] and [`StreamError::Size`].
@@ -190,8 +190,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Lets row `i` go on from the states of row `parents[i]`: rows may change places, be left out, and go on in more
-    /// than one way.
+    /// Lets row `i` continue from the states of row `parents[i]`: rows may change places, be left out, and continue in
+    /// more than one way.
     ///
     /// # Errors
     /// [`StreamError::RowCount`] and [`StreamError::NoRow`].
@@ -325,7 +325,7 @@ impl Stream {
         if rows <= rows_max { Ok(()) } else { Err(StreamError::RowCount { rows, rows_max }) }
     }
 
-    /// The other states become the present ones, of this many rows.
+    /// Makes the other states, of this many rows, the current ones.
     fn take_turns(&mut self, rows: usize) {
         self.rows = rows;
         self.hidden.turn();
@@ -359,7 +359,7 @@ impl Turns {
         self.buffers[1 - self.present].values_mut()
     }
 
-    /// The present states, and the place of the others.
+    /// Returns the present states, and the place of the others.
     fn both(&mut self) -> (&[f32], &mut [f32]) {
         let [even, odd] = &mut self.buffers;
         let (present, other) = if self.present == 0 { (even, odd) } else { (odd, even) };
@@ -370,7 +370,7 @@ impl Turns {
         self.present = 1 - self.present;
     }
 
-    /// Copies a row of the present states to a row of the others; nothing where there are no states.
+    /// Copies a row of the present states to a row of the others; does nothing without states.
     fn copy_across(&mut self, from: usize, to: usize, width: usize) {
         let (present, other) = self.both();
         if !present.is_empty() {
@@ -424,7 +424,7 @@ struct Split {
 }
 
 impl Split {
-    /// One thread where the schedule has nothing to split in a single step: the other direction, or later input.
+    /// Returns one thread if the schedule has nothing to split in a single step: the other direction, or later input.
     fn new(schedule: &Schedule, team_threads: usize, blocks: usize, rows: usize) -> Self {
         let parts = match schedule.mapping {
             Mapping::Single | Mapping::Phases => 1,
@@ -442,7 +442,7 @@ impl Split {
         if self.by_rows { [0..self.blocks, part(self.rows)] } else { [part(self.blocks), 0..self.rows] }
     }
 
-    /// Whether threads read what others have written in the same step, if there is such a thing.
+    /// Returns whether threads read values that others have written in the same step.
     fn meets(&self) -> bool {
         self.threads > 1 && !self.by_rows
     }

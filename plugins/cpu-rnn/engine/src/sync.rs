@@ -55,13 +55,14 @@ pub(crate) fn until(word: &AtomicU64, is_due: impl Fn(u64) -> bool) -> u64 {
     }
 }
 
-/// A value that one thread writes often, kept away from what others read: alone on its cache lines, also on the
+/// A value that one thread writes often, kept apart from data that others read: alone on its cache lines, and on the
 /// neighbour that the processor fetches along.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Apart<T>(pub T);
 
-/// A value that stays: a deadlock unwinds through threads that still hold it, where loom's own `Arc` panics again.
+/// Returns a value that stays: a deadlock unwinds through threads that still hold it, where loom's own `Arc` panics
+/// again.
 #[cfg(all(test, loom))]
 pub(crate) fn leaked<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))

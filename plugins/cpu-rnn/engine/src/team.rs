@@ -28,7 +28,7 @@ use proctor_rnn_layer::{allowed_cores, pin_to};
 
 use crate::sync::spin;
 
-/// How a [`Team`] is made.
+/// Options for creating a [`Team`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamOptions {
     /// Number of threads, including the caller; at least 1.
@@ -148,13 +148,13 @@ impl Team {
         Ok(team)
     }
 
-    /// Number of threads, the caller counted.
+    /// Returns the number of threads, the caller counted.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.shared.barrier.threads()
     }
 
-    /// The core that was chosen for a thread; `None` where threads cannot be pinned.
+    /// Returns the core that was chosen for a thread; `None` where threads cannot be pinned.
     #[must_use]
     pub fn core_of(&self, thread: usize) -> Option<usize> {
         (!self.cores.is_empty()).then(|| self.cores[thread % self.cores.len()])
@@ -223,20 +223,20 @@ impl fmt::Debug for Team {
 }
 
 impl Member<'_> {
-    /// Index of the thread in the team; 0 is the caller.
+    /// Returns the index of the thread in the team; 0 is the caller.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// Number of threads of the team.
+    /// Returns the number of threads of the team.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.barrier.threads()
     }
 
-    /// Waits until all threads have come here; then everything that each wrote before is visible to all. Every thread
-    /// of a region must come to the same number of barriers.
+    /// Waits until all threads have arrived; then everything that each wrote before is visible to all. Every thread of
+    /// a region must reach the same number of barriers.
     ///
     /// # Panics
     /// If another thread has panicked.
@@ -245,7 +245,7 @@ impl Member<'_> {
         self.barrier_among(self.threads());
     }
 
-    /// Waits likewise for the first `threads` threads of the team only; the others come to no barrier in this region.
+    /// Waits likewise for the first `threads` threads of the team only; the others reach no barrier in this region.
     ///
     /// # Panics
     /// If one of these threads has panicked.
@@ -255,9 +255,9 @@ impl Member<'_> {
         self.wait_among(threads);
     }
 
-    /// The first half of a barrier among the first `threads` threads: lets the others go on as soon as they have come
-    /// to it, too. They may not see what this thread writes from here on. It waits before it arrives again, and all
-    /// barriers of a region are among as many threads.
+    /// Runs the first half of a barrier among the first `threads` threads: lets the others continue as soon as they
+    /// arrive, too. They may not see later writes of this thread. It waits before it arrives again, and all barriers of
+    /// a region are among as many threads.
     #[inline]
     pub fn arrive_among(&self, threads: usize) {
         debug_assert!((self.index + 1..=self.threads()).contains(&threads), "{threads} threads");
@@ -294,7 +294,7 @@ fn another_panicked() -> ! {
 }
 
 impl CallerPin {
-    /// Puts the calling thread on a core unless it is there.
+    /// Moves the calling thread to a core unless it is there.
     fn pin(&mut self, core: usize) {
         let this = std::thread::current().id();
         if self.pinned.as_ref().is_some_and(|(pinned, _)| *pinned == this) {
@@ -354,7 +354,7 @@ fn help(shared: &Shared, index: usize, patience: Duration) {
     }
 }
 
-/// The cores of a team's threads, the caller's first; empty where the operating system reports none.
+/// Returns the cores of a team's threads, the caller's first; empty where the operating system reports none.
 fn chosen_cores(options: &TeamOptions, threads: usize) -> Vec<usize> {
     if !options.cores.is_empty() {
         return options.cores.clone();

@@ -1,4 +1,4 @@
-//! Calls of a layer to be timed: what calibration measures.
+//! Calls of a layer to be timed, for calibration.
 
 use std::time::{Duration, Instant};
 
@@ -75,7 +75,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Values between -1 and 1 that do not repeat soon.
+/// Returns the values between -1 and 1 that do not repeat soon.
 fn values(count: usize) -> Vec<f32> {
     let mut state = 0x2018_0711_u32;
     let mut next = || {

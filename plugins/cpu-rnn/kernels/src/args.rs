@@ -10,7 +10,7 @@ use std::ops::Range;
 pub struct Rows {
     /// Array of at least as many pointers as there are rows.
     pub bases: *const *const f32,
-    /// In values, added to every base.
+    /// Offset in values, added to every base.
     pub offset: isize,
 }
 
@@ -19,7 +19,7 @@ pub struct Rows {
 pub struct RowsMut {
     /// Array of at least as many pointers as there are rows.
     pub bases: *const *mut f32,
-    /// In values, added to every base.
+    /// Offset in values, added to every base.
     pub offset: isize,
 }
 
@@ -35,7 +35,7 @@ impl Rows {
 }
 
 impl RowsMut {
-    /// The same rows, to be read.
+    /// Returns the same rows, to be read.
     #[inline(always)]
     #[must_use]
     pub fn as_rows(self) -> Rows {
@@ -62,7 +62,7 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// The rows of one step.
+    /// Returns the rows of one step.
     #[inline(always)]
     pub(crate) fn of_step(rows: Rows, samples: usize) -> Self {
         Self { rows, samples, steps: 1, step_stride: 0 }
@@ -111,14 +111,14 @@ pub struct Product {
 /// Start of the gates of a step.
 #[derive(Debug, Clone, Copy)]
 pub enum Start {
-    /// From finished input products: row `r` is `[block][gate][lane]` at `gates + r * row_stride`.
+    /// Finished input products: row `r` is `[block][gate][lane]` at `gates + r * row_stride`.
     Gates {
         /// Row of the first sample.
         gates: *const f32,
         /// Number of values from sample to sample.
         row_stride: usize,
     },
-    /// From the input itself: both products of a block in one sweep, as a decoder's single steps want it.
+    /// The input itself: both products of a block in one sweep, as a decoder's single steps want it.
     Input(Rows),
 }
 
@@ -166,7 +166,7 @@ pub struct Between {
 }
 
 impl Between {
-    /// For cells that have no second sweep.
+    /// Second sweep of cells that have none.
     pub const NONE: Self = Self {
         reset_hidden: RowsMut { bases: std::ptr::null(), offset: 0 },
         update: std::ptr::null_mut(),

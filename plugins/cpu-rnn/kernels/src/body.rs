@@ -2,7 +2,7 @@
 //!
 //! Every function is `#[inline(always)]` and becomes code only inside the functions of [`crate::table`], which have the
 //! target features: the kernels, and the functions that they [share](shared). For the same reason there are no closures
-//! here: a closure is a function of its own, without them.
+//! here: a closure is its own function, without them.
 
 #![allow(
     clippy::needless_range_loop,

@@ -56,13 +56,13 @@ impl Buffer {
         Self { start, layout, size_bytes }
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.size_bytes
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: at least `size_bytes` bytes were allocated and zeroed. They live as long as self, and nothing writes
@@ -70,14 +70,14 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.size_bytes) }
     }
 
-    /// The bytes, to be written.
+    /// Returns the bytes, to be written.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: at least `size_bytes` bytes were allocated and zeroed. They live as long as self, and nothing else
         // uses them while self is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.size_bytes) }
     }
 
-    /// The bytes as f32 values.
+    /// Returns the bytes as f32 values.
     #[must_use]
     pub fn values(&self) -> &[f32] {
         // SAFETY: `size_bytes / 4` values fit the `size_bytes` initialised bytes, from a start that is aligned to a
@@ -85,7 +85,7 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.size_bytes / 4) }
     }
 
-    /// The bytes as f32 values, to be written.
+    /// Returns the bytes as f32 values, to be written.
     pub fn values_mut(&mut self) -> &mut [f32] {
         // SAFETY: `size_bytes / 4` values fit the `size_bytes` initialised bytes, from a start that is aligned to a
         // cache line; every bit pattern is an f32. Nothing else uses them while self is borrowed mutably.
@@ -94,7 +94,7 @@ impl Buffer {
 }
 
 impl Default for Buffer {
-    /// An empty buffer.
+    /// Creates an empty buffer.
     fn default() -> Self {
         Self::zeroed_bytes(0)
     }

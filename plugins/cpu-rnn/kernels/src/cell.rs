@@ -20,7 +20,7 @@ pub struct PackedCell {
 }
 
 impl PackedCell {
-    /// Packs weights for an instruction set: AVX2 where int8 is asked for on AVX-512 without VNNI.
+    /// Packs weights for an instruction set: AVX2 if int8 is requested on AVX-512 without VNNI.
     ///
     /// # Panics
     /// If a weight has another size than the spec says, if a size is 0, or if this processor lacks the instructions.
@@ -32,7 +32,7 @@ impl PackedCell {
         Self { weights, precision: spec.precision, table }
     }
 
-    /// Kind of cell.
+    /// Returns the kind of cell.
     #[must_use]
     pub fn kind(&self) -> Cell {
         self.weights.kind
@@ -44,13 +44,13 @@ impl PackedCell {
         self.weights.lanes
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     #[must_use]
     pub fn blocks(&self) -> usize {
         self.weights.hidden.blocks
     }
 
-    /// Number of units.
+    /// Returns the number of units.
     #[must_use]
     pub fn units(&self) -> usize {
         self.weights.hidden.depth
@@ -68,14 +68,14 @@ impl PackedCell {
         self.weights.input.columns
     }
 
-    /// Whether a step takes two sweeps, [`step`](Self::step) and then [`step_candidate`](Self::step_candidate).
+    /// Returns whether a step takes two sweeps, [`step`](Self::step) and then [`step_candidate`](Self::step_candidate).
     #[must_use]
     pub fn has_two_sweeps(&self) -> bool {
         self.weights.kind.resets_before_product()
     }
 
-    /// The packed weights as bytes, block after block: the input weights, the hidden weights, and the weights of the
-    /// second sweep (empty if there is none). For priming caches.
+    /// Returns the packed weights as bytes, block after block: the input weights, the hidden weights, and the weights
+    /// of the second sweep (empty if there is none). For priming caches.
     #[must_use]
     pub fn weight_bytes(&self) -> [&[u8]; 3] {
         [self.weights.input.bytes(), self.weights.hidden.bytes(), self.weights.candidate.bytes()]
@@ -169,7 +169,8 @@ impl PackedCell {
         }
     }
 
-    /// The product that makes a step's start gates in its work space. A step of two sweeps has no use for more fusion.
+    /// Returns the product that makes a step's start gates in its work space. A step of two sweeps has no use for more
+    /// fusion.
     fn start_gates(&self, step: &Step, rows: Rows) -> Product {
         let gates = step.scratch.cast::<f32>();
         Product {
@@ -185,7 +186,7 @@ impl PackedCell {
         }
     }
 
-    /// The same step, started from the gates that [`start_gates`](Self::start_gates) made in its work space.
+    /// Returns the same step, started from the gates that [`start_gates`](Self::start_gates) made in its work space.
     fn started(&self, step: &Step) -> Step {
         let mut step = step.clone();
         if let Start::Input(_) = step.start {

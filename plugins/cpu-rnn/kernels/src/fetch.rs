@@ -1,4 +1,4 @@
-//! Asking for memory before it is needed.
+//! Requests memory before it is needed.
 
 /// Number of bytes of a cache line.
 const LINE_BYTES: usize = 64;

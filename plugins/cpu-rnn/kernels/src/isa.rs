@@ -1,4 +1,4 @@
-//! Which instructions the kernels use: chosen once, at run time.
+//! Chooses the instructions of the kernels once, at run time.
 
 use std::env;
 use std::sync::OnceLock;
@@ -17,13 +17,13 @@ pub enum Isa {
     Avx512,
 }
 
-/// Reason why the instruction set that was asked for cannot be used.
+/// Reason why the requested instruction set cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IsaError {
     /// No such name.
     #[error("{ISA_VARIABLE} is `{0}`, expected portable, avx2 or avx512")]
     Unknown(String),
-    /// This processor has no such instructions.
+    /// The processor lacks the instructions.
     #[error("{ISA_VARIABLE} is `{name}`, which this processor does not have", name = .0.name())]
     Unavailable(Isa),
 }
@@ -57,7 +57,7 @@ impl Isa {
         Self::ALL.into_iter().filter(|isa| isa.is_available())
     }
 
-    /// Name in lower case, as in [`ISA_VARIABLE`].
+    /// Returns the name in lower case, as in [`ISA_VARIABLE`].
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl Isa {
         }
     }
 
-    /// Number of f32 values of a vector.
+    /// Returns the number of f32 values of a vector.
     #[must_use]
     pub fn lanes(self) -> usize {
         match self {
@@ -77,7 +77,7 @@ impl Isa {
         }
     }
 
-    /// Whether this processor, and the operating system on it, has these instructions.
+    /// Returns whether this processor, and the operating system on it, has these instructions.
     #[must_use]
     pub fn is_available(self) -> bool {
         #[cfg(target_arch = "x86_64")]

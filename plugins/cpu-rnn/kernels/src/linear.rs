@@ -50,19 +50,19 @@ impl PackedLinear {
         Self { matrix, precision, table }
     }
 
-    /// Number of blocks of columns.
+    /// Returns the number of blocks of columns.
     #[must_use]
     pub fn blocks(&self) -> usize {
         self.matrix.blocks
     }
 
-    /// Width of an input row.
+    /// Returns the width of an input row.
     #[must_use]
     pub fn inputs(&self) -> usize {
         self.matrix.depth
     }
 
-    /// Width of an output row.
+    /// Returns the width of an output row.
     #[must_use]
     pub fn outputs(&self) -> usize {
         self.matrix.columns

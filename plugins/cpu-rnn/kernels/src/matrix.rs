@@ -139,7 +139,7 @@ impl Matrix {
         matrix
     }
 
-    /// All weights.
+    /// Returns all weights.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.data.bytes()
     }
@@ -164,13 +164,13 @@ impl Matrix {
         }
     }
 
-    /// Nothing to be asked for.
+    /// Returns a request for nothing.
     #[inline(always)]
     pub(crate) fn nothing_ahead(&self) -> Ahead {
         Ahead::nothing(self.data.bytes().as_ptr())
     }
 
-    /// The panel of a whole block of `N` vectors.
+    /// Returns the panel of a whole block of `N` vectors.
     #[inline(always)]
     pub(crate) fn panel<V: Vector, const N: usize>(&self, block: usize) -> Panel<N> {
         // Sizes known to the compiler, so that vectors are addressed by one pointer.
@@ -178,20 +178,20 @@ impl Matrix {
         self.panel_of::<V, N>(block * self.block_bytes, bytes, stride, block * N)
     }
 
-    /// How the columns of a block lie side by side, if they do.
+    /// Returns how the columns of a block lie side by side, if they do.
     #[inline(always)]
     pub(crate) fn dense(&self, block: usize) -> Option<Dense> {
         if block + 1 == self.blocks { self.dense } else { None }
     }
 
-    /// The panel of the `N` vectors of a block whose columns lie side by side.
+    /// Returns the panel of the `N` vectors of a block whose columns lie side by side.
     #[inline(always)]
     pub(crate) fn dense_panel<V: Vector, const N: usize>(&self, block: usize) -> Panel<N> {
         let bytes = 4 * V::LANES;
         self.panel_of::<V, N>(block * self.block_bytes, bytes, bytes * N, block * self.vectors)
     }
 
-    /// The panel of `N` vectors, from `vector` on, of a block of `ALL`.
+    /// Returns the panel of `N` vectors, from `vector` on, of a block of `ALL`.
     #[inline(always)]
     pub(crate) fn part_panel<V: Vector, const N: usize, const ALL: usize>(
         &self,
@@ -207,13 +207,13 @@ impl Matrix {
         )
     }
 
-    /// The panel of the only vectors of blocks `block..block + N`.
+    /// Returns the panel of the only vectors of blocks `block..block + N`.
     #[inline(always)]
     pub(crate) fn blocks_panel<V: Vector, const N: usize>(&self, block: usize) -> Panel<N> {
         self.panel_of::<V, N>(block * self.block_bytes, self.block_bytes, 4 * V::LANES, block)
     }
 
-    /// The panel of the two vectors of each of `N / 2` blocks from `block` on.
+    /// Returns the panel of the two vectors of each of `N / 2` blocks from `block` on.
     #[inline(always)]
     pub(crate) fn pairs_panel<V: Vector, const N: usize>(&self, block: usize) -> Panel<N> {
         let bytes = 4 * V::LANES;
@@ -224,7 +224,7 @@ impl Matrix {
         panel
     }
 
-    /// The panel of `N` vectors from byte `first` on, `step` bytes apart; `vector` is the number of the first.
+    /// Returns the panel of `N` vectors from byte `first` on, `step` bytes apart; `vector` is the number of the first.
     #[inline(always)]
     fn panel_of<V: Vector, const N: usize>(
         &self,
@@ -247,7 +247,7 @@ impl Matrix {
     }
 }
 
-/// The nearest bf16, ties to even; a NaN stays one.
+/// Returns the nearest bf16, ties to even; a NaN stays one.
 fn round_to_bf16(value: f32) -> u16 {
     let bits = value.to_bits();
     if value.is_nan() {

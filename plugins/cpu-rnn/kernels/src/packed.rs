@@ -5,7 +5,7 @@ use proctor_rnn_layer::{Cell, GruReset, Precision};
 use crate::buffer::Buffer;
 use crate::matrix::{Matrix, MatrixShape};
 
-/// Weights of one direction as models have them: row-major, gates one after the other in the order of [`Cell`].
+/// Weights of one direction as in models: row-major, gates one after another in the order of [`Cell`].
 #[derive(Debug, Clone, Copy)]
 pub struct DirectionWeights<'a> {
     /// `[gate * hidden, input]`.
@@ -81,13 +81,13 @@ impl PackedWeights {
         }
     }
 
-    /// Hidden bias of n of a block's units.
+    /// Returns the hidden bias of n of a block's units.
     #[inline(always)]
     pub(crate) fn candidate_bias(&self, block: usize) -> *const f32 {
         self.candidate_bias.values().as_ptr().wrapping_add(block * self.lanes)
     }
 
-    /// Whether the cell has peepholes.
+    /// Returns whether the cell has peepholes.
     #[inline(always)]
     pub(crate) fn has_peepholes(&self) -> bool {
         self.peepholes.is_some()
@@ -128,7 +128,7 @@ impl Packing<'_> {
         self.spec.hidden.div_ceil(self.lanes)
     }
 
-    /// Row of the weights for a gate of a unit, unless the unit is padding.
+    /// Returns the row of the weights for a gate of a unit, unless the unit is padding.
     fn row(&self, block: usize, gate: usize, lane: usize) -> Option<usize> {
         let unit = block * self.lanes + lane;
         (unit < self.spec.hidden).then_some(gate * self.spec.hidden + unit)
@@ -147,7 +147,7 @@ impl Packing<'_> {
         })
     }
 
-    /// Hidden weights of `gates` gates from `first` on.
+    /// Returns the hidden weights of `gates` gates from `first` on.
     fn hidden(&self, first: usize, gates: usize) -> Matrix {
         let units = self.spec.hidden;
         Matrix::pack(self.spec.precision, self.shape(units, gates), |block, gate, lane| {
@@ -189,7 +189,7 @@ impl Packing<'_> {
     }
 }
 
-/// A value of a bias that may be empty.
+/// Returns a value of a bias that may be empty.
 fn value(bias: &[f32], row: usize) -> f32 {
     bias.get(row).copied().unwrap_or(0.0)
 }

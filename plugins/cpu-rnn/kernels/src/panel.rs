@@ -22,7 +22,7 @@ pub(crate) struct Panel<const N: usize> {
 pub(crate) const ANYWHERE: usize = 0;
 
 impl<const N: usize> Panel<N> {
-    /// Group `group` of vector `n`, of a panel in layout `L`.
+    /// Returns the group `group` of vector `n`, of a panel in layout `L`.
     ///
     /// # Safety
     /// - The panel has this group and vector, and its layout is `L` or [`ANYWHERE`].
@@ -48,13 +48,14 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// No weights: one address again and again.
+    /// Creates a panel without weights: one repeated address.
     #[inline(always)]
     pub(crate) fn nothing(any: *const u8) -> Self {
         Self { start: any, stride: 0 }
     }
 
-    /// The part for tile `tile` of `tiles`, of `size_bytes` bytes at `next` that are the work of `groups` groups.
+    /// Returns the part for tile `tile` of `tiles`, of `size_bytes` bytes at `next` that are the work of `groups`
+    /// groups.
     #[inline(always)]
     pub(crate) fn part(next: *const u8, size_bytes: usize, groups: usize, tile: usize, tiles: usize) -> Self {
         let stride = size_bytes / (groups * tiles).max(1);

@@ -1,5 +1,5 @@
 //! The one place where an instruction set becomes code: each kernel instantiated for each vector and format of weights,
-//! and what kernels share for each vector.
+//! and the kernels' common code for each vector.
 
 use proctor_rnn_layer::Precision;
 
@@ -16,9 +16,9 @@ use crate::packed::PackedWeights;
 use crate::panel::{Ahead, Initial, Panel};
 use crate::vector::Vector;
 
-/// The kernels of one instruction set and one format of weights. All of them demand that the processor has the
-/// instructions, and what [`PackedCell::step`](crate::PackedCell::step) and
-/// [`PackedCell::product`](crate::PackedCell::product) demand.
+/// The kernels of one instruction set and one format of weights. All of them require that the processor has the
+/// instructions, and the conditions of [`PackedCell::step`](crate::PackedCell::step) and
+/// [`PackedCell::product`](crate::PackedCell::product).
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) product: unsafe fn(&Matrix, &Product),
@@ -178,7 +178,7 @@ macro_rules! of_set {
     };
 }
 
-/// The kernels of an instruction set. int8 weights of AVX-512 need VNNI: see `Isa::for_int8`.
+/// Returns the kernels of an instruction set. int8 weights of AVX-512 need VNNI: see `Isa::for_int8`.
 ///
 /// # Panics
 /// If this processor does not have the instructions: what is packed for a set can therefore be run.

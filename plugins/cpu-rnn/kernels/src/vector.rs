@@ -144,25 +144,25 @@ pub(crate) trait Vector: Copy {
     /// - `4 * LANES` bytes can be read at `from`.
     unsafe fn load_bf16_pairs(from: *const u8) -> (Self, Self);
 
-    /// `self + other`.
+    /// Returns `self + other`.
     fn add(self, other: Self) -> Self;
-    /// `self - other`.
+    /// Returns `self - other`.
     fn sub(self, other: Self) -> Self;
-    /// `self * other`.
+    /// Returns `self * other`.
     fn mul(self, other: Self) -> Self;
-    /// `self * factor + addend`.
+    /// Returns `self * factor + addend`.
     fn fma(self, factor: Self, addend: Self) -> Self;
-    /// `self * factor - minus`.
+    /// Returns `self * factor - minus`.
     fn fms(self, factor: Self, minus: Self) -> Self;
-    /// `addend - self * factor`.
+    /// Returns `addend - self * factor`.
     fn fnma(self, factor: Self, addend: Self) -> Self;
-    /// `max(self, low)`; a NaN in `self` stays.
+    /// Returns `max(self, low)`; a NaN in `self` stays.
     fn at_least(self, low: Self) -> Self;
-    /// `min(self, high)`; a NaN in `self` stays.
+    /// Returns `min(self, high)`; a NaN in `self` stays.
     fn at_most(self, high: Self) -> Self;
-    /// `self * 2^exponent`, for a whole `exponent` in -252 ..= 254.
+    /// Returns `self * 2^exponent`, for a whole `exponent` in -252 ..= 254.
     fn scale(self, exponent: Self) -> Self;
-    /// `1 / self` with a relative error of at most 2^-22, for finite normal values.
+    /// Returns `1 / self` with a relative error of at most 2^-22, for finite normal values.
     fn reciprocal(self) -> Self;
 
     /// # Safety

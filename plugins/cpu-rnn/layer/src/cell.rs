@@ -46,7 +46,7 @@ impl Cell {
         Self::Rnn(RnnActivation::Relu),
     ];
 
-    /// Number of gates, each with as many units as the layer has.
+    /// Returns the number of gates, each with as many units as the layer has.
     #[must_use]
     pub fn gate_count(self) -> usize {
         match self {
@@ -56,8 +56,8 @@ impl Cell {
         }
     }
 
-    /// Whether this is a GRU whose reset gate acts on the state: its last hidden product needs a gate of the same step,
-    /// so that a step takes two sweeps over the weights.
+    /// Returns whether this is a GRU whose reset gate acts on the state: its last hidden product needs a gate of the
+    /// same step, so that a step takes two sweeps over the weights.
     #[must_use]
     pub fn resets_before_product(self) -> bool {
         self == Self::Gru(GruReset::BeforeProduct)

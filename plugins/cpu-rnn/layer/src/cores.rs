@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// The cores that the calling thread may run on, ascending; empty if the operating system does not say.
+/// Returns the cores that the calling thread may run on, ascending; empty if the operating system does not say.
 ///
 /// These are the ones to choose from. How many of them may be kept busy at the same time is
 /// [`Machine::cores_allowed`](crate::Machine::cores_allowed): a control group may allow less.
@@ -21,7 +21,7 @@ pub fn allowed_cores() -> Vec<usize> {
 /// Pins the calling thread, and threads that it starts from now on, to these cores.
 ///
 /// # Errors
-/// The system's error: a core is not there or not allowed, or threads cannot be pinned.
+/// Returns the system's error: a core is not there or not allowed, or threads cannot be pinned.
 pub fn pin_to(cores: &[usize]) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {

@@ -1,4 +1,4 @@
-//! Types that describe a recurrent layer: what it computes, by which schedule, on which machine.
+//! Types that describe a recurrent layer: its computation, its schedule, and its machine.
 //!
 //! Kernels, engine, optimiser, limits and models share these types. [`LayerShape`] says what one call of a layer
 //! computes, in sizes; [`Schedule`] how the engine runs it; [`Machine`] what there is to run it on. Nothing here

@@ -89,7 +89,7 @@ fn read(path: &Path) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
-/// The value of the first line `key : value`.
+/// Returns the value of the first line `key : value`.
 fn first_value(text: &str, key: &str) -> Option<String> {
     let pairs = text.lines().filter_map(|line| line.split_once(':'));
     let mut values = pairs.filter(|(name, _)| name.trim() == key).map(|(_, value)| value.trim().to_owned());
@@ -110,14 +110,14 @@ fn details(cpuinfo: &str) -> String {
     )
 }
 
-/// Sizes in bytes of the first-level data cache, the second and the third level of this machine, as the system reports
-/// them.
+/// Returns the sizes in bytes of the first-level data cache, the second and the third level of this machine, as the
+/// system reports them.
 #[must_use]
 pub fn cache_sizes() -> [Option<usize>; 3] {
     cache_sizes_below(Path::new("/"))
 }
 
-/// The same, as `sys` below `root` describes the first core.
+/// Returns the same, as `sys` below `root` describes the first core.
 fn cache_sizes_below(root: &Path) -> [Option<usize>; 3] {
     let mut sizes = [None; 3];
     let folder = root.join("sys/devices/system/cpu/cpu0/cache");
@@ -137,7 +137,7 @@ fn cache_sizes_below(root: &Path) -> [Option<usize>; 3] {
     sizes
 }
 
-/// The sizes of the caches, assumed where the system does not report them.
+/// Returns the sizes of the caches, assumed where the system does not report them.
 fn caches(root: &Path, assumed: &mut Vec<String>) -> [usize; 3] {
     let sizes = cache_sizes_below(root);
     let mut known = [0; 3];
@@ -172,7 +172,7 @@ fn cores_present(root: &Path, cpuinfo: &str) -> usize {
     online.unwrap_or_else(listed).max(1)
 }
 
-/// Number of elements of a list such as `0-3,8,10-11`.
+/// Returns the number of elements of a list such as `0-3,8,10-11`.
 fn list_len(list: &str) -> Option<usize> {
     let range_len = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -192,7 +192,7 @@ fn cores_allowed(root: &Path, present: usize, assumed: &mut Vec<String>) -> usiz
     quota(root).map_or(allowed, |quota| allowed.min(quota)).max(1)
 }
 
-/// Whole cores that the control groups of this process allow, at least 1; none without a limit.
+/// Returns the number of whole cores that the control groups of this process allow, at least 1; `None` without a limit.
 ///
 /// A limit of 1.5 cores is 1: a spinning thread beyond the limit would stop all of them for the rest of the period.
 fn quota(root: &Path) -> Option<usize> {
@@ -205,7 +205,7 @@ fn quota(root: &Path) -> Option<usize> {
     limits.min()
 }
 
-/// The lowest limit of a group and the groups around it.
+/// Returns the lowest limit of a group and the groups around it.
 fn group_quota(root: &Path, controllers: &str, group: &str) -> Option<usize> {
     let base = root.join("sys/fs/cgroup");
     let bases: Vec<PathBuf> = match controllers {

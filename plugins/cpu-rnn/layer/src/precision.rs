@@ -19,7 +19,7 @@ impl Precision {
     /// Every format.
     pub const ALL: [Self; 3] = [Self::F32, Self::Bf16, Self::Int8];
 
-    /// Size of a weight in bytes.
+    /// Returns the size of a weight in bytes.
     #[must_use]
     pub fn weight_bytes(self) -> usize {
         match self {

@@ -14,7 +14,7 @@ pub enum Mapping {
     Columns,
     /// `X_i = P`: each thread owns rows (sequences of the batch) and reads all weights; no barrier.
     Rows,
-    /// Each direction of a bidirectional layer on a thread of its own; no barrier.
+    /// Each direction of a bidirectional layer on its own thread; no barrier.
     Directions,
     /// One thread runs the time-dependent phases; the others compute the time-independent ones of later steps
     /// meanwhile, and it helps them when it has to wait; no barrier.
@@ -38,7 +38,7 @@ pub enum Chunk {
 }
 
 impl Chunk {
-    /// Number of steps of a chunk in a call of `time` steps.
+    /// Returns the number of steps of a chunk in a call of `time` steps.
     #[must_use]
     pub fn steps(self, time: usize) -> usize {
         match self {
@@ -55,7 +55,7 @@ pub enum Sweep {
     /// Always from the first block to the last.
     #[default]
     Forward,
-    /// Odd steps backwards, so that a step begins with what the step before read last.
+    /// Odd steps backwards, so that a step begins with the last data of the step before.
     ZigZag,
 }
 

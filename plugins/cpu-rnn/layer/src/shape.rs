@@ -8,17 +8,17 @@ use crate::{cell::Cell, precision::Precision};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Directions {
-    /// From the first step to the last.
+    /// Runs from the first step to the last.
     #[default]
     Forward,
-    /// From the last step to the first.
+    /// Runs from the last step to the first.
     Reverse,
     /// Forward and reverse, each with its own weights; the forward direction's units come first in each row of output.
     Bidirectional,
 }
 
 impl Directions {
-    /// Number of directions: 1 or 2.
+    /// Returns the number of directions: 1 or 2.
     #[must_use]
     pub fn count(self) -> usize {
         if self == Self::Bidirectional { 2 } else { 1 }

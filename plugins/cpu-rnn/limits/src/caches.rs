@@ -31,13 +31,14 @@ impl CacheSizes {
         Self { l1_bytes: l1.unwrap_or(l1_bytes), l2_bytes: l2.unwrap_or(l2_bytes), l3_bytes: l3 }
     }
 
-    /// Share of the first level that can be kept from step to step: eleven twelfths, the rest is for states and gates.
+    /// Returns the share of the first level that can be kept from step to step: eleven twelfths, the rest is for states
+    /// and gates.
     #[must_use]
     pub fn l1_kept_bytes(self) -> f64 {
         self.l1_bytes as f64 * 11.0 / 12.0
     }
 
-    /// Share of the second level that can be kept from step to step: seven eighths.
+    /// Returns the share of the second level that can be kept from step to step: seven eighths.
     #[must_use]
     pub fn l2_kept_bytes(self) -> f64 {
         self.l2_bytes as f64 * 7.0 / 8.0

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::machine::{MachineLimits, Speeds};
 
-/// Limit of one call of a layer, with what it is made of.
+/// Limit of one call of a layer, with its parts.
 ///
 /// Multiply-adds and the reads from each level overlap in a product, so that the slowest of them is the limit of that
 /// product; products follow each other. The parts are sums over all products, and the limit is at least the largest
@@ -36,8 +36,8 @@ pub struct Reads {
 }
 
 impl LayerLimit {
-    /// A product on some cores, by the operations of one of them and the bytes that it reads from each level. GFLOP/s
-    /// are flops per ns, GB/s bytes per ns.
+    /// Creates a product on some cores, by the operations of one of them and the bytes that it reads from each level.
+    /// GFLOP/s are flops per ns, GB/s bytes per ns.
     fn of_product(flops: f64, bytes: [f64; 3], cores: usize, speeds: &Speeds) -> Self {
         let multiply_adds_ns = flops / speeds.peak_gflops;
         let of_levels = [speeds.l1_gb_per_s, speeds.l2_gb_per_s, speeds.l3_best_gb_per_s()];
@@ -49,7 +49,7 @@ impl LayerLimit {
         Self { least_time_ns, multiply_adds_ns, reads }
     }
 
-    /// The same `count` times, one after the other.
+    /// Returns the same `count` times, one after another.
     fn times(self, count: f64) -> Self {
         Self {
             least_time_ns: self.least_time_ns * count,
@@ -58,7 +58,7 @@ impl LayerLimit {
         }
     }
 
-    /// Both, one after the other.
+    /// Returns both, one after another.
     fn then(self, next: Self) -> Self {
         let sum = |level: usize| {
             let [one, other] = [self.reads[level], next.reads[level]];
@@ -71,16 +71,16 @@ impl LayerLimit {
         }
     }
 
-    /// Two of these at once on disjoint cores; the speeds already are the speeds of all cores.
+    /// Returns two of these at once on disjoint cores; the speeds already are the speeds of all cores.
     fn twice_at_once(self) -> Self {
         Self { reads: self.reads.map(|reads| Reads { bytes: 2.0 * reads.bytes, ..reads }), ..self }
     }
 }
 
 impl MachineLimits {
-    /// Limit of one call of a layer on `cores` cores: matrix products only, nothing for barriers, activations or
-    /// latency. With both directions, the better of two ways: a share of the cores for each at the same time, or all of
-    /// them for one after the other.
+    /// Returns the limit of one call of a layer on `cores` cores: matrix products only, nothing for barriers,
+    /// activations or latency. With both directions, the better of two ways: a share of the cores for each at the same
+    /// time, or all of them for one after another.
     ///
     /// `None` if no speed was measured for that few cores.
     #[must_use]
@@ -95,7 +95,7 @@ impl MachineLimits {
         Some(apart.filter(|apart| apart.least_time_ns < all.least_time_ns).unwrap_or(all))
     }
 
-    /// One direction on `cores` cores.
+    /// Returns one direction on `cores` cores.
     fn of_direction(&self, shape: &LayerShape, cores: usize, speeds: &Speeds) -> LayerLimit {
         let share = |values: usize| values as f64 / cores as f64;
         let gates = shape.cell.gate_count();

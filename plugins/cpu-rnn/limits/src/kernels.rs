@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use proctor_rnn_kernels::Isa;
 
-/// Multiply-adds of one call of [`multiply_adds`], counted as two operations each.
+/// Returns the multiply-adds of one call of [`multiply_adds`], counted as two operations each.
 pub(crate) fn flops_per_call() -> f64 {
     (2 * ROUNDS * ACCUMULATORS * isa().lanes()) as f64
 }
@@ -14,7 +14,7 @@ const ROUNDS: usize = 2048;
 /// Two units with a latency of four or five cycles need ten; the others are spare.
 const ACCUMULATORS: usize = 16;
 
-/// The instruction set that the loops use: the widest of this processor, even where the kernels are forced to
+/// Returns the instruction set that the loops use: the widest of this processor, even where the kernels are forced to
 /// another.
 pub(crate) fn isa() -> Isa {
     Isa::fastest()
@@ -86,7 +86,7 @@ pub(crate) fn read(values: &[f32], times: usize) {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    /// Both loops for one instruction set, in a module of their own: `$lanes` floats to a vector, `$sums` sums at once.
+    /// Both loops for one instruction set, in their own module: `$lanes` floats to a vector, `$sums` sums at once.
     macro_rules! loops {
         ($module:ident, $features:literal, $lanes:literal, $sums:expr, $zero:ident, $all:ident, $add:ident,
          $multiply_add:ident, $load:ident) => {

@@ -57,7 +57,7 @@ pub struct Speeds {
     pub l3_shared_gb_per_s: Option<f64>,
 }
 
-/// More cores are asked for than there are processors to measure on, or none.
+/// More cores are requested than there are processors to measure on, or none.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot measure {0} cores: there are {1} processors")]
 pub struct LimitsError(usize, usize);
@@ -88,16 +88,16 @@ impl MachineLimits {
         Ok(Self { isa: isa().name(), lanes: isa().lanes(), caches, speeds })
     }
 
-    /// The speeds of `cores` cores, or of the next smaller number that was measured.
+    /// Returns the speeds of `cores` cores, or of the next smaller number that was measured.
     #[must_use]
     pub fn speeds_of(&self, cores: usize) -> Option<&Speeds> {
         self.speeds.iter().rev().find(|speeds| speeds.cores <= cores)
     }
 }
 
-/// f32 multiply-adds that each of these processors does now while all of them do, counted as two, in 1e9 per second. It
-/// is less than the peak where the clock is lower, somebody else has a processor, or a virtual machine has two of them
-/// on one core. Takes some ms.
+/// Measures the f32 multiply-adds that each of these processors does now while all of them do, counted as two, in 1e9
+/// per second. It is less than the peak where the clock is lower, somebody else has a processor, or a virtual machine
+/// has two of them on one core. Takes some ms.
 #[must_use]
 pub fn gflops_now(cpus: &[usize]) -> f64 {
     let mut windows: Vec<_> = (0..NOW_WINDOWS).map(|_| peak_gflops(cpus, NOW_WINDOW)).collect();
@@ -105,7 +105,7 @@ pub fn gflops_now(cpus: &[usize]) -> f64 {
     windows[NOW_WINDOWS / 2]
 }
 
-/// Multiply-adds in registers on these processors at the same time, in 1e9 per second for each.
+/// Returns the multiply-adds in registers on these processors at the same time, in 1e9 per second for each.
 fn peak_gflops(cpus: &[usize], window: Duration) -> f64 {
     rate_on(cpus, window, |_| multiply_adds()) * flops_per_call() / 1e9 / cpus.len() as f64
 }
@@ -144,7 +144,7 @@ fn speeds(cpus: &[usize], cores: usize, caches: CacheSizes) -> Speeds {
     }
 }
 
-/// Memory for a window of `bytes` bytes to read from, every page of it written once.
+/// Returns the memory for a window of `bytes` bytes to read from, every page of it written once.
 ///
 /// Whole huge pages, however small the window: a smaller buffer would lie in 4 KB pages, and misses of the TLB would
 /// count as slowness of the cache.
@@ -154,7 +154,7 @@ fn ones(bytes: usize) -> Buffer {
     buffer
 }
 
-/// The first `bytes` bytes of a buffer: the window that is read.
+/// Returns the first `bytes` bytes of a buffer: the window that is read.
 fn values_of(buffer: &Buffer, bytes: usize) -> &[f32] {
     &buffer.values()[..bytes / size_of::<f32>()]
 }

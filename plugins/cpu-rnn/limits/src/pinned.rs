@@ -8,7 +8,7 @@ use std::{
 
 use proctor_rnn_layer::pin_to;
 
-/// How often the clock is looked at in a window.
+/// Number of clock readings in a window.
 const LOOKS: u128 = 50;
 
 /// Runs `pass` over and over on each processor at the same time, for `window`, and returns how often it ran per second,

@@ -15,13 +15,13 @@ pub struct TensorPointers {
 unsafe impl Send for TensorPointers {}
 
 impl TensorPointers {
-    /// Room for batches of this many samples.
+    /// Returns room for batches of this many samples.
     #[must_use]
     pub fn new(batch_size_max: usize) -> Self {
         Self { inputs: Vec::with_capacity(batch_size_max), outputs: Vec::with_capacity(batch_size_max) }
     }
 
-    /// Input tensor `input` of each sample, `[time, width]`.
+    /// Returns input tensor `input` of each sample, `[time, width]`.
     ///
     /// # Errors
     /// [`RunError::SampleSize`] and [`RunError::Alignment`].
@@ -37,7 +37,7 @@ impl TensorPointers {
         Ok(unsafe { Sequences::from_starts(&self.inputs, width, time, width) })
     }
 
-    /// Output tensor `output` of each sample, `[time, width]`.
+    /// Returns output tensor `output` of each sample, `[time, width]`.
     ///
     /// # Errors
     /// As [`Self::input`].

@@ -30,7 +30,7 @@ impl Dense {
         Self { packed: PackedLinear::new(Isa::best(), Precision::F32, weight, bias, input) }
     }
 
-    /// The same from a weight `[input, output]`.
+    /// Returns the same from a weight `[input, output]`.
     ///
     /// # Panics
     /// As [`Self::new`].
@@ -43,13 +43,13 @@ impl Dense {
         Self::new(&(0..output).flat_map(column).collect::<Vec<_>>(), bias, input)
     }
 
-    /// Number of inputs.
+    /// Returns the number of inputs.
     #[must_use]
     pub fn input(&self) -> usize {
         self.packed.inputs()
     }
 
-    /// Number of outputs.
+    /// Returns the number of outputs.
     #[must_use]
     pub fn output(&self) -> usize {
         self.packed.outputs()
@@ -86,7 +86,7 @@ impl Dense {
         });
     }
 
-    /// Number of rows, which both tensors must have.
+    /// Returns the number of rows, which both tensors must have.
     fn rows(&self, x: &[f32], y: &[f32]) -> usize {
         let (input, output) = (self.input(), self.output());
         let rows = x.len() / input;
@@ -117,7 +117,7 @@ impl Dense {
     }
 }
 
-/// Where a product goes. Shared by threads that write different columns.
+/// Destination of a product. Shared by threads that write different columns.
 struct Target(*mut f32);
 
 // SAFETY: see `Dense::product`: threads write through it where no other reads or writes.

@@ -1,6 +1,6 @@
 //! Graphs of tensor operations around recurrent layers: built once, planned for the shapes of a batch, run many times.
 //!
-//! A [`GraphBuilder`] takes nodes one after the other and computes at once whatever follows from constants. A [`Graph`]
+//! A [`GraphBuilder`] takes nodes one after another and computes at once whatever follows from constants. A [`Graph`]
 //! is the rest. [`Program::new`] plans it for given shapes of its inputs: what follows from shapes is computed, what no
 //! step needs is left out, memory is shared out. A [`Session`] runs programs and owns that memory.
 //!

@@ -1,4 +1,4 @@
-//! From the files of a benchmark's model to something that runs.
+//! Turns the files of a benchmark's model into a runnable one.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::safetensors::stack::{Stack, StackOutput, StackSettings};
 /// Loads a model and plans its layers.
 ///
 /// # Errors
-/// A [`LoadError`] that names what does not fit.
+/// Returns a [`LoadError`] that names what does not fit.
 pub fn load(request: &LoadRequest<'_>) -> Result<Arc<dyn Model>, LoadError> {
     if let Some(network) = network::find(request.model) {
         return network.load(request);
@@ -40,7 +40,7 @@ pub fn load(request: &LoadRequest<'_>) -> Result<Arc<dyn Model>, LoadError> {
     Err(LoadError::NoFile { model: request.model.to_owned(), formats: "safetensors or onnx" })
 }
 
-/// Number of time steps of a sample, and which output is wanted.
+/// Returns the number of time steps of a sample, and which output is wanted.
 fn fit(
     stack: &Stack,
     inputs: &[TensorSpec],

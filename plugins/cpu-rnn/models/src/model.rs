@@ -18,7 +18,7 @@ pub trait Model: fmt::Debug + Send + Sync {
     /// [`RunError::TooLarge`] if the memory for the largest batch is out of all proportion.
     fn instance(self: Arc<Self>, team: Team) -> Result<Box<dyn Instance>, RunError>;
 
-    /// A description in a few lines: layers, shapes, schedules.
+    /// Returns a description in a few lines: layers, shapes, schedules.
     fn summary(&self) -> String;
 }
 
@@ -33,13 +33,13 @@ pub trait Instance: fmt::Debug + Send {
     fn execute(&mut self, batch: &mut dyn Batch) -> Result<(), RunError>;
 }
 
-/// Where the tensors of the samples of one batch lie.
+/// Places of the tensors of the samples of one batch.
 ///
 /// # Safety
 /// The tensors are disjoint, and each stays where it is while the batch is borrowed: an address of one stays valid when
 /// another is asked for.
 pub unsafe trait Batch {
-    /// Number of samples.
+    /// Returns the number of samples.
     fn sample_count(&self) -> usize;
 
     /// Returns the bytes of an input tensor of a sample.
@@ -54,7 +54,7 @@ pub unsafe trait Batch {
     /// If the sample or output does not exist.
     fn output_mut(&mut self, sample: usize, output: usize) -> &mut [u8];
 
-    /// Says that only the first `size_bytes` of an output are written, and that they stand for `token_count` tokens.
+    /// Reports that only the first `size_bytes` of an output are written, and that they hold `token_count` tokens.
     /// Called after [`Self::output_mut`].
     ///
     /// # Panics
@@ -71,7 +71,7 @@ pub unsafe trait Batch {
 }
 
 impl dyn Batch + '_ {
-    /// The values of an input tensor that holds such elements.
+    /// Returns the values of an input tensor that holds such elements.
     ///
     /// # Errors
     /// [`RunError::Alignment`] if the bytes are not whole aligned values.
@@ -83,7 +83,7 @@ impl dyn Batch + '_ {
         <[T]>::ref_from_bytes(self.input(sample, input)).map_err(|_| RunError::Alignment(sample))
     }
 
-    /// The room of an output tensor that holds such elements.
+    /// Returns the room of an output tensor that holds such elements.
     ///
     /// # Errors
     /// As `input_values`.
@@ -101,7 +101,7 @@ impl dyn Batch + '_ {
 pub struct LayerCalls<'a> {
     /// Name of the layer in its model, for people.
     pub name: String,
-    /// The layer.
+    /// Shape of the layer.
     pub layer: &'a Layer,
     /// Shape of the calls.
     pub shape: LayerShape,
@@ -117,7 +117,7 @@ impl<'a> LayerCalls<'a> {
 
 /// Chooses how the layers of a model run. Asked once, with all of them, when the model is loaded.
 pub trait Scheduler {
-    /// A schedule for each of the calls, in order.
+    /// Returns a schedule for each of the calls, in order.
     fn plan(&self, calls: &[LayerCalls<'_>]) -> Vec<Schedule>;
 }
 
@@ -174,18 +174,19 @@ impl Plans {
         Self { by_batch: by_batch.into_iter().collect() }
     }
 
-    /// The batch sizes, ascending, with their schedules.
+    /// Returns the batch sizes, ascending, with their schedules.
     pub(crate) fn by_batch(&self) -> &[(usize, Schedule)] {
         &self.by_batch
     }
 
-    /// Whether a schedule wants the weights primed before the first call.
+    /// Returns whether a schedule wants the weights primed before the first call.
     #[must_use]
     pub fn are_primed(&self) -> bool {
         self.by_batch.iter().any(|(_, schedule)| schedule.primed)
     }
 
-    /// The schedule for a batch: from the smallest planned batch that is large enough, else from the largest one.
+    /// Returns the schedule for a batch: from the smallest planned batch that is large enough, else from the largest
+    /// one.
     #[must_use]
     pub fn at(&self, batch: usize) -> &Schedule {
         let planned = self.by_batch.iter().find(|(size, _)| batch <= *size).or(self.by_batch.last());
@@ -193,7 +194,7 @@ impl Plans {
     }
 }
 
-/// Why a batch cannot run, or an instance cannot be made.
+/// Reason why a batch cannot run, or an instance cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum RunError {

@@ -35,7 +35,7 @@ pub struct LoadRequest<'a> {
     pub scheduler: &'a dyn Scheduler,
 }
 
-/// Why a model cannot be loaded.
+/// Reason why a model cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum LoadError {

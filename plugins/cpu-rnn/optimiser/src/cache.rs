@@ -36,7 +36,7 @@ pub struct PlanCache {
     folder: PathBuf,
 }
 
-/// Why a cached plan is not taken.
+/// Reason why a cached plan is not taken.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum CacheError {
@@ -44,7 +44,7 @@ pub enum CacheError {
     Absent,
     #[error("cannot read the cached plan {0}: {1}; calibrating again")]
     Unreadable(PathBuf, #[source] io::Error),
-    /// The file is no plan, or a plan that no engine can run; with the fault in it.
+    /// The file is not a plan, or a plan that no engine can run; with the fault in it.
     #[error("the cached plan {0} is damaged: {1}; calibrating again")]
     Damaged(PathBuf, String),
     #[error("the cached plan {0} has format {1}, not {FORMAT}; calibrating again")]
@@ -72,13 +72,13 @@ struct AnyFormat {
 }
 
 impl PlanCache {
-    /// The cache in a folder. It is made when the first plan is written.
+    /// Returns the cache in a folder. It is made when the first plan is written.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
 
-    /// The file of a key.
+    /// Returns the file of a key.
     #[must_use]
     pub fn path(&self, key: &PlanKey) -> PathBuf {
         let text = serde_json::to_vec(key).expect("a key has nothing that JSON lacks");
@@ -88,7 +88,7 @@ impl PlanCache {
     /// Reads the plan of a key, and how long its calibration took.
     ///
     /// # Errors
-    /// Why there is none to be had; never [`CacheError::Unwritable`].
+    /// Returns the reason why there is none to be had; never [`CacheError::Unwritable`].
     pub fn load(&self, key: &PlanKey) -> Result<(Vec<LayerPlan>, Duration), CacheError> {
         let path = self.path(key);
         let text = match read_bounded(&path) {
@@ -167,7 +167,7 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// The first part in which two keys differ.
+/// Returns the first part in which two keys differ.
 fn difference(a: &PlanKey, b: &PlanKey) -> Option<&'static str> {
     let parts = [
         (a.model == b.model, "model"),
@@ -179,7 +179,7 @@ fn difference(a: &PlanKey, b: &PlanKey) -> Option<&'static str> {
     parts.into_iter().find(|(same, _)| !same).map(|(_, what)| what)
 }
 
-/// A file may be changed by hand: what it says is checked as if it came from anywhere.
+/// Checks the content as if it came from anywhere, since a file may be changed by hand.
 fn check(stored: &Stored) -> Result<(), String> {
     let (got, expected) = (stored.layers.len(), stored.key.layers.len());
     if got != expected {

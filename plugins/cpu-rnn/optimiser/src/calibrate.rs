@@ -10,8 +10,8 @@
 //!
 //! A candidate leaves the race when even its shortest time is far behind; how far is too far shrinks from round to
 //! round. Now and then those that have left are timed once more: one that was disturbed for all of its time comes back,
-//! and begins anew. The race ends when it has lasted long enough and the winner is [sure](LayerPlan::sure), or with the
-//! budget: on a quiet machine it is short.
+//! and begins again. The race ends when it has lasted long enough and the winner is [sure](LayerPlan::sure), or with
+//! the budget: on a quiet machine it is short.
 //!
 //! A program that keeps one core busy hides all candidates that want this core, however many they are. So the most
 //! promising candidate is never given up: a race in which it is far behind lasts longer, and if it comes back, all that
@@ -36,7 +36,7 @@ const ROUND_SHARE: u32 = 8;
 /// while it hides a short call altogether.
 const LONG: Duration = Duration::from_millis(15);
 const LONG_SHARE: u32 = 200;
-/// Number of blocks that rounds of long calls are divided into.
+/// Number of blocks into which rounds of long calls are divided.
 const LONG_BLOCKS: usize = 5;
 /// Minimum numbers of rounds of a winner: in general, with uneven times, and with long calls, which are otherwise only
 /// limited by the budget; then the minimum duration of a race, since a disturbance may last longer than a few rounds of
@@ -84,7 +84,7 @@ pub fn calibrate(schedules: &[Schedule], budget: Duration, measure: Measure<'_>)
     calibrate_by(&mut || start.elapsed(), schedules, budget, measure)
 }
 
-/// As [`calibrate`], by another clock.
+/// Works as [`calibrate`], by another clock.
 pub(crate) fn calibrate_by(
     clock: Clock<'_>,
     schedules: &[Schedule],
@@ -128,7 +128,7 @@ impl Run {
         self.shortest().is_some_and(|shortest| shortest > long)
     }
 
-    /// About how long its turn takes.
+    /// Returns about how long its turn takes.
     fn turn_time(&self) -> Duration {
         SAMPLES * self.shortest().unwrap_or_default().max(SAMPLE_MIN)
     }
@@ -149,7 +149,7 @@ struct Standing {
 }
 
 impl Standing {
-    /// The contender that has won so far, as its place in the lists.
+    /// Returns the contender that has won so far, as its place in the lists.
     fn winner(&self, runs: &[Run]) -> Option<usize> {
         let medians: Vec<f64> = self.behind.iter().map(|all| median(all, f64::total_cmp)).collect();
         let best = medians.iter().copied().fold(f64::INFINITY, f64::min);
@@ -158,20 +158,20 @@ impl Standing {
         ties.min_by(|a, b| threads(*a).cmp(&threads(*b)).then(medians[*a].total_cmp(&medians[*b])))
     }
 
-    /// Share of the blocks in which a contender was as good as the fastest.
+    /// Returns the share of the blocks in which a contender was as good as the fastest.
     fn sure(&self, place: usize) -> f64 {
         let behind = &self.behind[place];
         behind.iter().filter(|behind| **behind <= NEAR).count() as f64 / behind.len().max(1) as f64
     }
 
-    /// Whether the times of a contender are about the same in most blocks.
+    /// Returns whether the times of a contender are about the same in most blocks.
     fn is_even(&self, place: usize) -> bool {
         let times = &self.times[place];
         times.iter().min().is_some_and(|min| ratio(median(times, Duration::cmp), *min) <= NEAR)
     }
 }
 
-/// All candidates, and what there is to time them with.
+/// All candidates, and the means to time them.
 struct Race<'a, 'b> {
     clock: Clock<'a>,
     start: Duration,
@@ -207,7 +207,7 @@ impl Race<'_, '_> {
         true
     }
 
-    /// The candidates of the next round, in the order of their turns.
+    /// Returns the candidates of the next round, in the order of their turns.
     fn turns(&mut self) -> Vec<usize> {
         let left = self.deadline.saturating_sub((self.clock)());
         let number = self.rounds.len();
@@ -226,8 +226,8 @@ impl Race<'_, '_> {
         turns
     }
 
-    /// Whether a candidate may still come back, if it is not in the race. A long call has shown at once that it is
-    /// hopeless, a short one in some rounds.
+    /// Returns whether a candidate may still come back, if it is not in the race. A long call has shown at once that it
+    /// is hopeless, a short one in some rounds.
     fn is_worth_a_turn(&self, at: usize) -> bool {
         let run = &self.runs[at];
         let is_seen = run.times.len() >= ROUNDS_TO_WIN || run.is_long(self.long);
@@ -235,7 +235,8 @@ impl Race<'_, '_> {
         !run.is_refused && !is_hopeless
     }
 
-    /// The shortest of some samples of a candidate, in a round of `turns` candidates; `None` if the engine refuses it.
+    /// Returns the shortest of some samples of a candidate, in a round of `turns` candidates; `None` if the engine
+    /// refuses it.
     fn shortest_sample(&mut self, at: usize, turns: usize) -> Option<Duration> {
         let turns = u32::try_from(turns).unwrap_or(u32::MAX);
         let mut shortest: Option<Duration> = None;
@@ -275,8 +276,8 @@ impl Race<'_, '_> {
         time.ok()
     }
 
-    /// Enters the times of a round. One that had left the race and is the fastest, or nearly, is in it again, and what
-    /// it did before counts no more.
+    /// Enters the times of a round. A candidate that had left the race and is the fastest, or nearly, rejoins it, and
+    /// its earlier times no longer count.
     fn enter(&mut self, times: &[(usize, Duration)]) {
         let Some(best) = times.iter().map(|(_, time)| *time).min() else { return };
         let mut is_another_chance = false;
@@ -295,7 +296,7 @@ impl Race<'_, '_> {
         self.rounds.push(best);
     }
 
-    /// How far a candidate is behind at least: its time over the shortest of a round, in its best round, or its
+    /// Returns how far a candidate is behind at least: its time over the shortest of a round, in its best round, or its
     /// shortest time over the shortest of all in the same rounds. The first is blind to a machine that changes its
     /// pace, the second to disturbances that hide all but few calls; who is far behind by both is so in truth.
     fn behind(&self, run: &Run) -> f64 {
@@ -309,7 +310,7 @@ impl Race<'_, '_> {
         in_round.min(at_all)
     }
 
-    /// Takes those out of the race that are far behind.
+    /// Removes those from the race that are far behind.
     fn throw_out(&mut self) {
         for at in 0..self.runs.len() {
             let run = &self.runs[at];
@@ -345,7 +346,7 @@ impl Race<'_, '_> {
         Standing { contenders, rounds, is_long, times, behind }
     }
 
-    /// Whether there is a winner, and nothing that could still overtake it.
+    /// Returns whether there is a winner, and nothing that could still overtake it.
     fn is_decided(&mut self) -> bool {
         // Candidates that have left the race must have been checked just now.
         let rounds = self.rounds.len();
@@ -369,7 +370,7 @@ impl Race<'_, '_> {
         is_sure && lasted >= race_min || rounds >= ROUNDS_MAX
     }
 
-    /// The plan of the winner; of [`Schedule::SINGLE`] if the engine refused every candidate.
+    /// Returns the plan of the winner; of [`Schedule::SINGLE`] if the engine refused every candidate.
     fn conclude(self) -> LayerPlan {
         let standing = self.standing();
         let winner = standing.winner(&self.runs);
@@ -411,7 +412,7 @@ fn median<T: Copy>(values: &[T], order: impl Fn(&T, &T) -> std::cmp::Ordering) -
     sorted[(sorted.len() - 1) / 2]
 }
 
-/// How many times longer one time is than the other; at least one nanosecond each.
+/// Returns how many times longer one time is than the other; at least one nanosecond each.
 fn ratio(time: Duration, other: Duration) -> f64 {
     nanoseconds(time).max(1) as f64 / nanoseconds(other).max(1) as f64
 }

@@ -25,7 +25,7 @@ macro_rules! line {
     };
 }
 
-/// One line: where the schedules come from and how long that took.
+/// Returns one line: where the schedules come from and how long that took.
 #[must_use]
 pub fn summary(plan: &ModelPlan) -> String {
     let ms = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
@@ -51,8 +51,8 @@ pub fn summary(plan: &ModelPlan) -> String {
     }
 }
 
-/// One sentence: why a layer, by its position, is measured again, when the shortest of its real calls takes this many
-/// nanoseconds and this [rival](LayerPlan::doubted_by) was faster.
+/// Returns one sentence: why a layer, by its position, is measured again, when the shortest of its real calls takes
+/// this many nanoseconds and this [rival](LayerPlan::doubted_by) was faster.
 #[must_use]
 pub fn slower(plan: &ModelPlan, layer: usize, shortest_ns: u64, rival: &Measured) -> String {
     let own = &plan.layers[layer];
@@ -69,7 +69,8 @@ pub fn slower(plan: &ModelPlan, layer: usize, shortest_ns: u64, rival: &Measured
     )
 }
 
-/// The whole plan: the machine, where the plan comes from, then each layer. Layers of one shape are explained once.
+/// Returns the whole plan: the machine, where the plan comes from, then each layer. Layers of one shape are explained
+/// once.
 #[must_use]
 pub fn explain(plan: &ModelPlan, machine: &Machine) -> String {
     let mut text = String::new();
@@ -145,7 +146,7 @@ fn explain_phases(text: &mut String, search: &SearchSpace) {
     }
 }
 
-/// The fused products of the pattern from which a schedule descends.
+/// Writes the fused products of the pattern from which a schedule descends.
 fn explain_fusion(text: &mut String, search: &SearchSpace, schedule: &Schedule) {
     // A plan may be older than the search space only where a cached plan was written by hand.
     let Some(candidate) = search.candidate(schedule) else { return };
@@ -175,7 +176,7 @@ fn explain_parallelism(text: &mut String, search: &SearchSpace) {
     line!(text, "parallelism", "degrees {}: {}", degrees.join(", "), ways.join("; "));
 }
 
-/// The size of the search: the paper's part, what goes beyond it, and what our own rules leave out.
+/// Writes the size of the search: the paper's part, additions to it, and the cuts of our own rules.
 fn explain_search(text: &mut String, search: &SearchSpace) {
     let of_paper = search.of_paper().count();
     line!(
@@ -282,7 +283,7 @@ fn explain_choice(text: &mut String, search: &SearchSpace, machine: &Machine, pl
     }
 }
 
-/// How sure the choice is, in words.
+/// Returns how sure the choice is, in words.
 fn describe_sureness(plan: &LayerPlan, blocks: usize) -> String {
     let share = 100.0 * plan.sure;
     let fate = if plan.is_settled() { "" } else { ": not sure, so the next load measures again" };
@@ -322,7 +323,7 @@ fn explain_measured(text: &mut String, search: &SearchSpace, machine: &Machine, 
     table(text, &rows);
 }
 
-/// A row of the table of measurements.
+/// Returns a row of the table of measurements.
 fn row(schedule: &Schedule, figures: [String; 5], note: &str) -> Vec<String> {
     [describe_schedule(schedule)].into_iter().chain(figures).chain([note.to_owned()]).collect()
 }
@@ -338,7 +339,7 @@ fn table(text: &mut String, rows: &[Vec<String>]) {
     }
 }
 
-/// A layer in a few words: `lstm, bidirectional, input 64, hidden 256, batch 1, 100 steps, f32`.
+/// Returns a layer in a few words: `lstm, bidirectional, input 64, hidden 256, batch 1, 100 steps, f32`.
 #[must_use]
 pub fn describe_shape(shape: &LayerShape) -> String {
     let cell = match shape.cell {
@@ -362,7 +363,7 @@ pub fn describe_shape(shape: &LayerShape) -> String {
     format!("{cell}, {directions}, input {input}, hidden {hidden}, batch {batch}, {time} steps, {precision}")
 }
 
-/// A schedule in a few words: `columns on 2 threads, W x of 10 steps at a time, zig-zag, primed`.
+/// Returns a schedule in a few words: `columns on 2 threads, W x of 10 steps at a time, zig-zag, primed`.
 #[must_use]
 pub fn describe_schedule(schedule: &Schedule) -> String {
     let threads = schedule.threads;

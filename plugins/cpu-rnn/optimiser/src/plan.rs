@@ -10,9 +10,9 @@ use proctor_rnn_layer::{LayerShape, Schedule};
 /// A layer to be planned.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PlannedLayer {
-    /// Its name in the model; for the reader.
+    /// Name in the model; for the reader.
     pub name: String,
-    /// Its computation, in sizes.
+    /// Computation, in sizes.
     pub shape: LayerShape,
 }
 
@@ -21,7 +21,7 @@ pub struct PlannedLayer {
 pub struct PlanKey {
     /// Identity of the model: a checksum of its weights, or its name where the weights do not matter.
     pub model: String,
-    /// Its layers, in the order in which they run.
+    /// Layers, in the order in which they run.
     pub layers: Vec<PlannedLayer>,
     /// Maximum number of threads of a schedule.
     pub threads_max: usize,
@@ -58,24 +58,24 @@ const SLOWER_NS_MIN: u64 = 20_000;
 /// Maximum number of calibrations of a plan: on a machine that is never quiet, the next one is no better.
 const TRIES_MAX: u32 = 3;
 
-/// How one layer runs, and how that was found.
+/// Schedule of one layer, and how it was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LayerPlan {
-    /// The schedule.
+    /// Schedule of the layer.
     pub schedule: Schedule,
     /// Measurements of the calibration, the fastest first; empty if nothing was.
     pub measured: Vec<Measured>,
-    /// Candidates that calibration did not come to, or that the engine refused.
+    /// Candidates that calibration did not reach, or that the engine refused.
     pub unmeasured: Vec<Schedule>,
     /// Share of the blocks in which the schedule was as good as the fastest one; 0 if too little was measured to say,
-    /// or if what happened since speaks against it.
+    /// or if later measurements contradict it.
     pub sure: f64,
     /// Number of calibrations that this has taken.
     pub tries: u32,
 }
 
 impl LayerPlan {
-    /// Whether this is the last word: it is sure, or has been tried often enough.
+    /// Returns whether this is the last word: it is sure, or has been tried often enough.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.sure >= SURE || self.tries >= TRIES_MAX
@@ -95,7 +95,7 @@ impl LayerPlan {
         (is_slower && self.tries < TRIES_MAX).then_some(rival)
     }
 
-    /// Takes what another calibration has found, if that is at least as sure.
+    /// Adopts the findings of another calibration, if they are at least as sure.
     pub(crate) fn improve(&mut self, other: &Self) {
         let tries = self.tries.saturating_add(1);
         if other.sure >= self.sure {
@@ -104,14 +104,14 @@ impl LayerPlan {
         self.tries = tries;
     }
 
-    /// Time of a call as it was measured, in nanoseconds; `None` if it was not.
+    /// Returns the time of a call as it was measured, in nanoseconds; `None` if it was not.
     #[must_use]
     pub fn figure_ns(&self) -> Option<u64> {
         self.measured.iter().find(|one| one.schedule == self.schedule).map(|one| one.figure_ns)
     }
 }
 
-/// Where a plan comes from.
+/// Origin of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanOrigin {
     /// Read from the cache.
@@ -120,12 +120,12 @@ pub enum PlanOrigin {
     Calibrated(Option<PathBuf>),
     /// Read from the cache, except for some layers that were not sure: they were measured again and written back.
     Improved {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Number of layers that were measured again.
         layers: usize,
     },
-    /// Computed: nothing was measured, as was asked for.
+    /// Computed: nothing was measured, as requested.
     Analytic,
 }
 
@@ -138,7 +138,7 @@ pub struct ModelPlan {
     pub layers: Vec<LayerPlan>,
     /// The search space of each layer, from which its candidates come; layers of one shape share it.
     pub searches: Vec<Arc<SearchSpace>>,
-    /// Where it comes from.
+    /// Origin of the plan.
     pub origin: PlanOrigin,
     /// Time that loading it, or calibrating, has taken.
     pub taken: Duration,

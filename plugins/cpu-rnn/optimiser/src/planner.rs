@@ -1,4 +1,4 @@
-//! From the layers of a model to their plan: the cache is asked, else every layer is calibrated.
+//! Turns the layers of a model into their plan: the cache is asked, else every layer is calibrated.
 
 use std::{
     collections::HashMap,
@@ -61,8 +61,8 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// Plans for as many threads as the process has cores, without a cache. `engine` names what computes,
-    /// see [`PlanKey::engine`]: a cached plan holds for no other.
+    /// Plans for as many threads as the process has cores, without a cache. `engine` names the engine, see
+    /// [`PlanKey::engine`]: a cached plan holds for no other.
     #[must_use]
     pub fn new(machine: Machine, engine: impl Into<String>) -> Self {
         let threads_max = machine.cores_allowed.max(1);
@@ -76,21 +76,22 @@ impl Planner {
         self
     }
 
-    /// Maximum number of threads of a schedule; limited to the cores that the process may use.
+    /// Returns the maximum number of threads of a schedule; limited to the cores that the process may use.
     #[must_use]
     pub fn threads_max(mut self, threads: usize) -> Self {
         self.threads_max = threads.clamp(1, self.machine.cores_allowed.max(1));
         self
     }
 
-    /// Longest time for the calibration of a model; [`BUDGET`] unless it is set.
+    /// Returns the longest time for the calibration of a model; [`BUDGET`] unless it is set.
     #[must_use]
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = budget;
         self
     }
 
-    /// Plans a model: from the cache if it is there, else by measuring. `model` identifies it, see [`PlanKey::model`].
+    /// Plans a model: from the cache if it has the plan, else by measuring. `model` identifies it, see
+    /// [`PlanKey::model`].
     ///
     /// Layers of the same shape share one calibration, on the first of them. Plans in the cache that are not
     /// [settled](LayerPlan::is_settled) are measured again, and the surer of both is kept.
@@ -162,7 +163,8 @@ impl Planner {
         }
     }
 
-    /// The search space of each layer. Cells of one kind share the pruned patterns, layers of one shape everything.
+    /// Returns the search space of each layer. Cells of one kind share the pruned patterns, layers of one shape
+    /// everything.
     fn searches(&self, layers: &[PlannedLayer]) -> Vec<Arc<SearchSpace>> {
         let mut patterns: HashMap<Cell, Pruned> = HashMap::new();
         let mut searches: HashMap<LayerShape, Arc<SearchSpace>> = HashMap::new();
@@ -206,7 +208,8 @@ impl Planner {
     }
 }
 
-/// Weight of a layer in the shares of the budget: the predicted time of a round, and a little for every candidate.
+/// Returns the weight of a layer in the shares of the budget: the predicted time of a round, and a little for every
+/// candidate.
 fn weight(candidates: &[Candidate]) -> f64 {
     candidates.iter().map(|candidate| candidate.predicted_ns + 1e5).sum()
 }

@@ -18,7 +18,7 @@ const L1_BYTES_PER_CYCLE: f64 = 100.0;
 const L2_BYTES_PER_CYCLE: f64 = 50.0;
 /// The same from the shared last-level cache.
 const L3_BYTES_PER_CYCLE: f64 = 11.0;
-/// How much faster lines of the last-level cache are read that several cores hold.
+/// Factor by which lines of the last-level cache are read faster if several cores hold them.
 const PRIMED_GAIN: f64 = 1.5;
 /// Share of the reading from the last-level cache that arithmetic does not hide.
 const L3_EXPOSED: f64 = 0.7;
@@ -28,12 +28,12 @@ const BARRIER_CYCLES: f64 = 400.0;
 const CELL_CYCLES: f64 = 50.0;
 /// Number of cycles of a step that overlap with nothing: the last sum, the cell, the first load of the next step.
 const STEP_CYCLES: f64 = 160.0;
-/// Cycles for a cache line of gates that another core has computed, asked for a step ahead.
+/// Cycles for a cache line of gates that another core has computed, requested a step ahead.
 const HANDED_LINE_CYCLES: f64 = 15.0;
-/// Share of a cache that the weights can have; the rest goes to what passes through.
+/// Share of a cache that the weights can have; the rest goes to passing data.
 const CACHE_SHARE: f64 = 0.85;
 
-/// The partition of a direction's hidden product that a mapping is.
+/// Returns the partition of a direction's hidden product that a mapping is.
 #[must_use]
 pub fn partition_of(schedule: &Schedule) -> Partition {
     let threads = schedule.threads.max(1);
@@ -83,7 +83,7 @@ struct Cost<'a> {
 }
 
 impl Cost<'_> {
-    /// Rows and columns of the hidden product that one core has.
+    /// Returns the rows and columns of the hidden product that one core has.
     fn part(&self) -> (f64, f64) {
         let product = hidden_product(self.shape);
         (product.i.div_ceil(self.partition.x_i) as f64, product.j.div_ceil(self.partition.x_j) as f64)
@@ -93,7 +93,7 @@ impl Cost<'_> {
         L3_BYTES_PER_CYCLE * if self.schedule.primed { PRIMED_GAIN } else { 1.0 }
     }
 
-    /// All input products.
+    /// Returns all input products.
     fn independent_cycles(&self) -> f64 {
         let (rows, columns) = self.part();
         let product = input_product(self.shape, 1);
@@ -117,7 +117,7 @@ impl Cost<'_> {
         arithmetic.max(reading) + spilled
     }
 
-    /// The time-dependent phases of one step.
+    /// Returns the time-dependent phases of one step.
     fn step_cycles(&self) -> f64 {
         let (rows, columns) = self.part();
         let product = hidden_product(self.shape);
@@ -149,7 +149,7 @@ impl Cost<'_> {
     }
 }
 
-/// Multiplications and additions of all products of a call.
+/// Returns the multiplications and additions of all products of a call.
 #[must_use]
 pub fn flop(shape: &LayerShape) -> f64 {
     let gates = (shape.cell.gate_count() * shape.hidden * shape.directions.count()) as f64;

@@ -54,7 +54,7 @@ impl Addition {
     pub const ALL: [Self; 5] =
         [Self::Chunk, Self::SideBySide, Self::OtherPartition, Self::InSequence, Self::ZigZag];
 
-    /// The addition in a few words.
+    /// Returns the addition in a few words.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -67,29 +67,29 @@ impl Addition {
     }
 }
 
-/// A rule that is ours and not the paper's, and leaves something out.
+/// A rule of ours, not of the paper, that leaves candidates out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HandRule {
-    /// Of patterns.
+    /// Rule about patterns.
     GatesTogether,
-    /// Of degrees of parallelism.
+    /// Rule about degrees of parallelism.
     FewDegrees,
-    /// Of partitions.
+    /// Rule about partitions.
     WholeSums,
-    /// Of partitions.
+    /// Rule about partitions.
     OneCut,
-    /// Of partitions.
+    /// Rule about partitions.
     WholeBlocks,
-    /// Of additions.
+    /// Rule about additions.
     SideBySideInCache,
-    /// Of additions.
+    /// Rule about additions.
     SweepOfLargeWeights,
-    /// Of candidates.
+    /// Rule about candidates.
     MostPromising,
 }
 
 impl HandRule {
-    /// The objects that the rule leaves out, in the plural, and the reason for it.
+    /// Returns the objects that the rule leaves out, in the plural, and the reason for it.
     #[must_use]
     pub fn words(self) -> [&'static str; 2] {
         match self {
@@ -132,9 +132,9 @@ impl HandRule {
 /// A schedule to measure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// The schedule.
+    /// Schedule of the candidate.
     pub schedule: Schedule,
-    /// Its predicted time.
+    /// Predicted time.
     pub predicted_ns: f64,
     /// The pattern from which it descends, a position in [`SearchSpace::patterns`].
     pub pattern: usize,
@@ -142,7 +142,7 @@ pub struct Candidate {
     pub additions: Vec<Addition>,
 }
 
-/// Where the engine computes the input products of a pattern.
+/// Place where the engine computes the input products of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputProducts {
     /// Before the first step, the products of all steps: schedule 2 of Listing 2.
@@ -154,16 +154,16 @@ pub enum InputProducts {
 /// A pattern that the rules of the paper keep, with its products fused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FusedPattern {
-    /// The pattern.
+    /// Pattern of the paper.
     pub pattern: Pattern,
-    /// The products of each phase: first the products before the sequence, then those of a step.
+    /// The products of each phase: first those before the sequence, then those of a step.
     pub phases: Vec<Vec<FusedProduct>>,
-    /// How the engine runs it; `None` if [`HandRule::GatesTogether`] leaves it out.
+    /// Place of the input products in the engine; `None` if [`HandRule::GatesTogether`] leaves the pattern out.
     pub inputs: Option<InputProducts>,
 }
 
-/// Where a pattern has its input products, if the engine runs it: all products of an operand have to be one, and that
-/// of the input in the first phase.
+/// Returns the place of a pattern's input products, if the engine runs it: all products of an operand have to be one,
+/// and the input's in the first phase.
 fn input_products(phases: &[Vec<FusedProduct>]) -> Option<InputProducts> {
     let count = |operand: Operand| {
         let all = phases.iter().flatten();
@@ -183,18 +183,18 @@ pub struct Excluded {
     pub partition: Partition,
     /// Data that it would move over all steps.
     pub movement: Movement,
-    /// Why it is not measured.
+    /// Rule by which it is not measured.
     pub rule: HandRule,
 }
 
 /// The search space of one layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchSpace {
-    /// The layer.
+    /// Shape of the layer.
     pub shape: LayerShape,
     /// Maximum number of threads of a schedule: `P` of the paper.
     pub threads_max: usize,
-    /// Its graph of products.
+    /// Graph of products.
     pub dag: MmDag,
     /// The phased schedules that the rules of the paper keep, and how many they prune.
     pub pruned: Pruned,
@@ -211,13 +211,13 @@ pub struct SearchSpace {
 }
 
 impl SearchSpace {
-    /// The search space of a layer on at most `threads_max` threads.
+    /// Returns the search space of a layer on at most `threads_max` threads.
     #[must_use]
     pub fn new(shape: &LayerShape, machine: &Machine, threads_max: usize) -> Self {
         Self::of_patterns(shape, machine, threads_max, pruned(&MmDag::of(shape.cell)))
     }
 
-    /// The search space that these patterns of the layer's cell span.
+    /// Returns the search space that these patterns of the layer's cell span.
     #[must_use]
     pub fn of_patterns(shape: &LayerShape, machine: &Machine, threads_max: usize, pruned: Pruned) -> Self {
         let threads_max = threads_max.clamp(1, machine.cores_allowed.max(1));
@@ -244,25 +244,25 @@ impl SearchSpace {
         Self { shape: *shape, threads_max, dag, pruned, patterns, degrees, candidates, excluded, left_out }
     }
 
-    /// The schedules to measure, in order.
+    /// Returns the schedules to measure, in order.
     #[must_use]
     pub fn schedules(&self) -> Vec<Schedule> {
         self.candidates.iter().map(|candidate| candidate.schedule).collect()
     }
 
-    /// The candidate that has a schedule.
+    /// Returns the candidate that has a schedule.
     #[must_use]
     pub fn candidate(&self, schedule: &Schedule) -> Option<&Candidate> {
         self.candidates.iter().find(|candidate| candidate.schedule == *schedule)
     }
 
-    /// Number of configurations of the paper, `P * Q`: each kept pattern on each number of threads.
+    /// Returns the number of configurations of the paper, `P * Q`: each kept pattern on each number of threads.
     #[must_use]
     pub fn paper_configurations(&self) -> usize {
         self.threads_max * self.pruned.kept.len()
     }
 
-    /// The candidates that are the paper's own.
+    /// Returns the candidates that are the paper's own.
     pub fn of_paper(&self) -> impl Iterator<Item = &Candidate> {
         self.candidates.iter().filter(|candidate| candidate.additions.is_empty())
     }
@@ -291,8 +291,8 @@ impl Finder<'_> {
         }
     }
 
-    /// The splits over `degree` threads: for products in parallel and in sequence, each partition that the engine has,
-    /// PCP's choice first.
+    /// Returns the splits over `degree` threads: for products in parallel and in sequence, each partition that the
+    /// engine has, PCP's choice first.
     fn splits(&mut self, degree: usize, excluded: &mut Vec<Excluded>) -> Vec<Split> {
         let product = hidden_product(self.shape);
         let (steps, l2_bytes) = (self.shape.time, self.machine.l2_bytes);
@@ -382,9 +382,9 @@ impl Finder<'_> {
         }
     }
 
-    /// Extents of the time-independent phase, and whether they go beyond the paper. Between one step and the whole
-    /// sequence: as many steps as keep the gates in half the private cache, and about as many as keep them in its first
-    /// level. Powers of two: measured, they suit the kernels, and the optimum is flat.
+    /// Returns the extents of the time-independent phase, and whether they go beyond the paper. Between one step and
+    /// the whole sequence: as many steps as keep the gates in half the private cache, and about as many as keep them in
+    /// its first level. Powers of two: measured, they suit the kernels, and the optimum is flat.
     fn chunks(&self, inputs: InputProducts, schedule: &Schedule) -> Vec<(Chunk, bool)> {
         if inputs == InputProducts::AtStep {
             let chunk = if self.shape.time == 1 { Chunk::WholeSequence } else { Chunk::Steps(1) };
@@ -409,7 +409,8 @@ impl Finder<'_> {
         chunks
     }
 
-    /// Whether the time-independent phase may run concurrently with the steps: see [`HandRule::SideBySideInCache`].
+    /// Returns whether the time-independent phase may run concurrently with the steps: see
+    /// [`HandRule::SideBySideInCache`].
     fn side_by_side_is_worth_it(&self) -> bool {
         let product = hidden_product(self.shape);
         let gates = product.j * self.shape.batch * self.shape.time * size_of::<f32>();
@@ -419,8 +420,8 @@ impl Finder<'_> {
             && gates <= self.machine.l2_bytes / 2
     }
 
-    /// The candidates in the order in which they are measured, to a bounded number, and the counts of the hand rules.
-    /// The best of each mapping comes first; the paper's are always among them.
+    /// Returns the candidates in the order in which they are measured, to a bounded number, and the counts of the hand
+    /// rules. The best of each mapping comes first; the paper's are always among them.
     fn finish(mut self) -> (Vec<Candidate>, BTreeMap<HandRule, usize>) {
         self.found.sort_by(|a, b| a.predicted_ns.total_cmp(&b.predicted_ns));
         let mut leaders: Vec<Candidate> = Vec::new();
@@ -446,10 +447,10 @@ impl Finder<'_> {
     }
 }
 
-/// How the engine runs a partition of each direction's hidden product, on cores of its own or on all of them.
+/// Returns how the engine runs a partition of each direction's hidden product, on its own cores or on all of them.
 ///
 /// # Errors
-/// The rule that leaves it out.
+/// Returns the rule that leaves it out.
 fn mapping_of(shape: &LayerShape, partition: &Partition, in_parallel: bool) -> Result<Mapping, HandRule> {
     let Partition { x_i, x_j, x_k } = *partition;
     if x_k > 1 {
@@ -479,11 +480,10 @@ fn weights_of_core(shape: &LayerShape, schedule: &Schedule) -> usize {
     shape.directions.count() * of_direction / parts
 }
 
-/// Whether the engine can run a schedule for a layer: the rules by which candidates are made, for those that come from
-/// elsewhere.
+/// Checks that the engine can run a schedule for a layer: applies the rules of the search to schedules from elsewhere.
 ///
 /// # Errors
-/// The fault in it.
+/// Returns the fault in it.
 pub fn check(shape: &LayerShape, schedule: &Schedule, threads_max: usize) -> Result<(), String> {
     let Schedule { threads, mapping, chunk, .. } = *schedule;
     let directions = shape.directions.count();

@@ -95,7 +95,7 @@ impl CublasLt {
     /// that the driver is for.
     ///
     /// # Errors
-    /// Why there is none, in words.
+    /// Returns a reason in words if there is none.
     pub fn load(folder: Option<&Path>, compiler: Option<&Path>, driver: i32) -> Result<Arc<Self>, String> {
         let mut first_reason = None;
         for path in candidates(folder, compiler, driver / 1000) {
@@ -118,7 +118,7 @@ impl CublasLt {
         Err(first_reason.unwrap_or_default())
     }
 
-    /// A handle for the device of the current context.
+    /// Returns a handle for the device of the current context.
     pub fn handle(self: &Arc<Self>) -> Result<Handle, DeviceError> {
         let mut raw = ptr::null_mut();
         // SAFETY: there is a place for the handle.
@@ -126,7 +126,7 @@ impl CublasLt {
         Ok(Handle { raw, library: Arc::clone(self) })
     }
 
-    /// A matrix, or `batch[0]` of them with a distance of `batch[1]` elements.
+    /// Returns a matrix, or `batch[0]` of them with a distance of `batch[1]` elements.
     pub fn layout(
         self: &Arc<Self>,
         element: c_int,
@@ -145,7 +145,7 @@ impl CublasLt {
         Ok(layout)
     }
 
-    /// A product with sums in f32.
+    /// Returns a product with sums in f32.
     pub fn description(self: &Arc<Self>, compute: c_int) -> Result<Description, DeviceError> {
         let mut raw = ptr::null_mut();
         // SAFETY: there is a place for the description.
@@ -182,7 +182,7 @@ impl CublasLt {
     }
 }
 
-/// Files that may be the library, in the order in which they are tried.
+/// Returns the files that may be the library, in the order in which they are tried.
 fn candidates(folder: Option<&Path>, compiler: Option<&Path>, major: i32) -> Vec<PathBuf> {
     let names = names("libcublasLt", major);
     let in_folder = |folder: &Path| names.iter().map(|name| folder.join(name)).collect::<Vec<_>>();
@@ -194,7 +194,7 @@ fn candidates(folder: Option<&Path>, compiler: Option<&Path>, major: i32) -> Vec
     beside.chain(names.iter().map(PathBuf::from)).chain(in_folder(Path::new(TOOLKIT))).collect()
 }
 
-/// Parts of a version by cuBLASLt's number, such as 120901.
+/// Returns the parts of a version by cuBLASLt's number, such as 120901.
 fn version(number: usize) -> [usize; 3] {
     [number / 10_000, number % 10_000 / 100, number % 100]
 }
@@ -257,8 +257,8 @@ impl Handle {
         &self.library
     }
 
-    /// The best algorithm by the library's own heuristic, and the bytes of workspace that it needs; `None` if there is
-    /// none.
+    /// Returns the best algorithm by the library's own heuristic, and the bytes of workspace that it needs; `None` if
+    /// there is none.
     pub fn algorithm(
         &self,
         description: &Description,

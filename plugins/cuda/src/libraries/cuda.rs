@@ -55,7 +55,7 @@ const FUNCTIONS: [&str; 41] = [
 /// Loads the driver's library and starts the driver. Returns the version of CUDA that it is for, by CUDA's number.
 ///
 /// # Errors
-/// The library, function or device that is missing.
+/// Returns the library, function or device that is missing.
 pub(crate) fn open() -> Result<i32, OpenError> {
     // SAFETY: the names that are tried are those of NVIDIA's driver, whose library may be loaded at any time.
     if !unsafe { sys::is_culib_present() } {

@@ -98,7 +98,7 @@ impl Cudnn {
     /// that in Python's packages if the compiler is of one, whose folder is `compiler`.
     ///
     /// # Errors
-    /// Why there is none, in words.
+    /// Returns a reason in words if there is none.
     pub fn load(folder: Option<&Path>, compiler: Option<&Path>) -> Result<Arc<Self>, String> {
         let mut first_reason = None;
         for path in candidates(folder, compiler) {
@@ -131,7 +131,7 @@ impl Cudnn {
         Err(first_reason.unwrap_or_default())
     }
 
-    /// A tensor row by row.
+    /// Returns a tensor row by row.
     pub fn tensor(
         self: &Arc<Self>,
         element: c_int,
@@ -163,7 +163,7 @@ impl Cudnn {
         Ok(filters)
     }
 
-    /// A cross-correlation with sums in f32, by this kind of arithmetic.
+    /// Returns a cross-correlation with sums in f32, by this kind of arithmetic.
     pub fn windows(
         self: &Arc<Self>,
         [pads, strides, dilations]: [[c_int; 2]; 3],
@@ -195,7 +195,7 @@ impl Cudnn {
         Ok(windows)
     }
 
-    /// An activation.
+    /// Returns an activation.
     pub fn activation(self: &Arc<Self>, mode: c_int) -> Result<Activation, DeviceError> {
         let activation = Activation::new(self)?;
         // SAFETY: as of a tensor. A convolution may end with no other treatment of a NaN.
@@ -225,13 +225,13 @@ impl Cudnn {
     }
 }
 
-/// Whether an error is the library's, which does not do what was asked for or cannot be used at all, and not the
+/// Returns whether an error is the library's, which does not do the request or cannot be used at all, and not the
 /// driver's, whose numbers are lower. A device that is lost fails the driver's next call, too.
 pub(crate) fn is_refusal(error: &DeviceError) -> bool {
     error.code >= 1000
 }
 
-/// Files that may be the library, in the order in which they are tried.
+/// Returns the files that may be the library, in the order in which they are tried.
 fn candidates(folder: Option<&Path>, compiler: Option<&Path>) -> Vec<PathBuf> {
     let in_folder = |folder: &Path| NAMES.map(|name| folder.join(name));
     if let Some(folder) = folder {
@@ -242,7 +242,7 @@ fn candidates(folder: Option<&Path>, compiler: Option<&Path>) -> Vec<PathBuf> {
     beside.chain(NAMES.map(PathBuf::from)).chain(in_folder(Path::new(TOOLKIT))).collect()
 }
 
-/// Parts of a version by cuDNN's number: 91002, and of versions before 9 8907.
+/// Returns the parts of a version by cuDNN's number: 91002, and of versions before 9 8907.
 fn version(number: usize) -> [usize; 3] {
     if number < 10_000 {
         return [number / 1000, number % 1000 / 100, number % 100];

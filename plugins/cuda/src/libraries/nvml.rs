@@ -1,4 +1,4 @@
-//! NVML, which knows what devices use: energy, power, clocks, memory.
+//! NVML, which reports the consumption of devices: energy, power, clocks, memory.
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_uint, c_ulonglong, c_void},
@@ -7,7 +7,7 @@ use std::{
 
 use super::{functions, load, reason};
 
-/// Its library, which comes with the driver.
+/// Library of NVML, which comes with the driver.
 const LIBRARY: &str = "libnvidia-ml.so.1";
 
 /// Numbers of clocks and sensors in NVML's header.
@@ -69,7 +69,7 @@ impl Nvml {
     /// Loads and starts the library.
     ///
     /// # Errors
-    /// Why there is none, in words.
+    /// Returns a reason in words if there is none.
     pub fn open() -> Result<Arc<Self>, String> {
         // SAFETY: the name is that of NVML, whose library may be loaded at any time.
         let loaded = unsafe { load(LIBRARY) }.and_then(|library| {
@@ -85,7 +85,7 @@ impl Nvml {
     /// Returns the device at this address on the bus.
     ///
     /// # Errors
-    /// Why NVML does not know it, in words.
+    /// Returns the reason why NVML does not know it, in words.
     pub fn device(self: &Arc<Self>, bus_id: &str) -> Result<Gauge, String> {
         let bus_id = CString::new(bus_id).map_err(|error| error.to_string())?;
         let mut handle = std::ptr::null_mut();
@@ -126,7 +126,7 @@ impl Gauge {
         (read == 0).then_some(figure)
     }
 
-    /// The same by a function that takes the number of a clock or a sensor, too.
+    /// Returns the same by a function that takes the number of a clock or a sensor, too.
     fn read_of<T: Default>(
         &self,
         function: unsafe extern "C" fn(Handle, c_int, *mut T) -> c_int,
@@ -138,43 +138,43 @@ impl Gauge {
         (read == 0).then_some(figure)
     }
 
-    /// Energy since the driver was loaded, in mJ.
+    /// Returns the energy since the driver was loaded, in mJ.
     pub fn energy_mj(&self) -> Option<u64> {
         self.read(self.nvml.functions.nvmlDeviceGetTotalEnergyConsumption)
     }
 
-    /// Power in mW.
+    /// Returns the power in mW.
     pub fn power_mw(&self) -> Option<u32> {
         self.read(self.nvml.functions.nvmlDeviceGetPowerUsage)
     }
 
-    /// Clock of the processors in MHz.
+    /// Returns the clock of the processors in MHz.
     pub fn sm_clock_mhz(&self) -> Option<u32> {
         self.read_of(self.nvml.functions.nvmlDeviceGetClockInfo, CLOCK_SM)
     }
 
-    /// Clock of the memory in MHz.
+    /// Returns the clock of the memory in MHz.
     pub fn memory_clock_mhz(&self) -> Option<u32> {
         self.read_of(self.nvml.functions.nvmlDeviceGetClockInfo, CLOCK_MEMORY)
     }
 
-    /// Memory that is used, by all processes, in bytes.
+    /// Returns the memory that is used, by all processes, in bytes.
     pub fn memory_used_bytes(&self) -> Option<u64> {
         Some(self.read(self.nvml.functions.nvmlDeviceGetMemoryInfo)?.used)
     }
 
-    /// Of the time before, the part in per cent in which a kernel ran, and that in which memory was read or written.
+    /// Returns in percent how much of the time before a kernel ran, and how much of it memory was read or written.
     pub fn utilisation(&self) -> Option<(u32, u32)> {
         let Utilisation { device, memory } = self.read(self.nvml.functions.nvmlDeviceGetUtilizationRates)?;
         Some((device, memory))
     }
 
-    /// Reasons why the clocks are not higher, a bit for each.
+    /// Returns the reasons why the clocks are not higher, a bit for each.
     pub fn throttle_reasons(&self) -> Option<u64> {
         self.read(self.nvml.functions.nvmlDeviceGetCurrentClocksThrottleReasons)
     }
 
-    /// Temperature in degrees Celsius.
+    /// Returns the temperature in degrees Celsius.
     pub fn temperature_c(&self) -> Option<u32> {
         self.read_of(self.nvml.functions.nvmlDeviceGetTemperature, SENSOR_OF_DEVICE)
     }

@@ -32,7 +32,7 @@ functions! {
 /// The compiler.
 pub(crate) struct Nvrtc {
     functions: Functions,
-    /// Its version, major and minor.
+    /// Version, major and minor.
     version: (i32, i32),
 }
 
@@ -70,7 +70,7 @@ impl Nvrtc {
     /// Compiles a text.
     ///
     /// # Errors
-    /// The compiler's log, or the call that has failed.
+    /// Returns the compiler's log, or the call that has failed.
     pub fn compile(&self, source: &Source<'_>) -> Result<Compiled, String> {
         let text = c_text(source.text)?;
         let name = c_text(source.name)?;
@@ -117,7 +117,7 @@ impl Nvrtc {
         Ok(Compiled { code, log })
     }
 
-    /// Its name and version.
+    /// Returns the name and version.
     pub fn name_and_version(&self) -> String {
         let (major, minor) = self.version;
         format!("NVRTC {major}.{minor}")
@@ -140,9 +140,9 @@ impl Nvrtc {
 
 /// A text to compile.
 pub(crate) struct Source<'a> {
-    /// The text.
+    /// Text to compile.
     pub text: &'a str,
-    /// Its name in the compiler's log.
+    /// Name in the compiler's log.
     pub name: &'a str,
     /// A header that it includes.
     pub header: &'a str,
@@ -166,7 +166,7 @@ struct Open<'a> {
 }
 
 impl Open<'_> {
-    /// Bytes that the program has, by the functions that say how many they are and that write them.
+    /// Returns the bytes that the program has, by the functions that say how many they are and that write them.
     fn text(
         &self,
         size: unsafe extern "C" fn(Program, *mut usize) -> c_int,
@@ -196,7 +196,7 @@ fn c_text(text: &str) -> Result<CString, String> {
     CString::new(text).map_err(|error| format!("a text for NVRTC: {error}"))
 }
 
-/// Files that may be the library, in the order in which they are tried.
+/// Returns the files that may be the library, in the order in which they are tried.
 fn candidates(folder: Option<&Path>, major: i32) -> Vec<PathBuf> {
     let names = names("libnvrtc", major);
     match folder {

@@ -32,7 +32,7 @@ impl Echo {
         Ok(Self { memory: SharedMemory::new(ANSWER + SIGNAL_BYTES)?, number: 0, spin })
     }
 
-    /// The descriptor, to be sent to the other process.
+    /// Returns the descriptor, to be sent to the other process.
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
         self.memory.file()
     }
@@ -40,7 +40,7 @@ impl Echo {
     /// Calls, and waits for the answer.
     ///
     /// # Errors
-    /// The other process has gone, as `is_there` reports.
+    /// If the other process has gone, as `is_there` reports.
     pub(crate) fn call(&mut self, is_there: impl Fn() -> bool) -> Result<(), PeerGone> {
         let seen = self.number;
         self.number += 1;

@@ -16,7 +16,7 @@ use crate::{
     channels::signal::{LOOK, Patience, SIGNAL_BYTES, Signal},
 };
 
-/// Offsets from the signal of the call: what comes with it, and the first samples, are on its cache line.
+/// Offsets from the signal of the call: its arguments and the first samples are on its cache line.
 const TASK: usize = 8;
 const SAMPLE_COUNT: usize = 12;
 const OFFSET: usize = 16;
@@ -36,7 +36,7 @@ const DETAIL_ROOM: usize = 16 << 10;
 
 const ALIGNMENT: usize = SIGNAL_BYTES;
 
-/// How large a mailbox is.
+/// Size of a mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capacity {
     /// Maximum number of samples of a call.
@@ -45,7 +45,7 @@ pub struct Capacity {
     pub output_bytes_max: usize,
 }
 
-/// Where things lie in a mailbox of some capacity.
+/// Layout of a mailbox of some capacity.
 #[derive(Debug, Clone, Copy)]
 struct Places {
     /// The signal of the answer.
@@ -90,14 +90,14 @@ impl Task {
     const ALL: [Self; 5] = [Self::Execute, Self::BeginThread, Self::EndThread, Self::Issue, Self::End];
 }
 
-/// How a sample of a batch ended.
+/// Outcome of a sample of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
-    /// How it ended.
+    /// Status of the sample.
     pub status: SampleStatus,
     /// Number of its tokens.
     pub token_count: u32,
-    /// Number of bytes of its outputs, one after the other; no more than there is room for.
+    /// Number of bytes of its outputs, one after another; no more than there is room for.
     pub size_bytes: usize,
 }
 
@@ -117,7 +117,7 @@ pub struct Mailbox {
 pub struct PeerGone;
 
 impl Mailbox {
-    /// A new mailbox.
+    /// Returns a new mailbox.
     ///
     /// # Errors
     /// If there is no memory of that size.
@@ -143,19 +143,19 @@ impl Mailbox {
         }
     }
 
-    /// The descriptor, to be sent to the other process.
+    /// Returns the descriptor, to be sent to the other process.
     #[must_use]
     pub fn file(&self) -> BorrowedFd<'_> {
         self.memory.file()
     }
 
-    /// How large it is.
+    /// Returns how large it is.
     #[must_use]
     pub fn capacity(&self) -> Capacity {
         self.capacity
     }
 
-    /// Offset of the answer to a sample.
+    /// Returns the offset of the answer to a sample.
     fn place_of(&self, position: usize) -> usize {
         self.places.answers + position * self.places.stride
     }
@@ -194,7 +194,7 @@ impl Mailbox {
     /// Waits for the answer to the latest call: `None` if all went well, otherwise what the other process reports.
     ///
     /// # Errors
-    /// The other process has gone, as `is_there` reports.
+    /// If the other process has gone, as `is_there` reports.
     pub fn wait<D: DeserializeOwned>(&mut self, is_there: impl Fn() -> bool) -> Result<Option<D>, PeerGone> {
         let response = Signal::at(&self.memory, self.places.response);
         let mut seen = self.number.wrapping_sub(1);
@@ -219,7 +219,7 @@ impl Mailbox {
         postcard::from_bytes(&detail).map(Some).map_err(|_| PeerGone)
     }
 
-    /// Number of reports that the other process had sent when it answered.
+    /// Returns the number of reports that the other process had sent when it answered.
     #[must_use]
     pub fn report_count(&self) -> u64 {
         self.memory.word64(self.places.response + REPORTS).load(Relaxed)

@@ -48,7 +48,7 @@ impl Map {
         Ok(Self { start, size_bytes })
     }
 
-    /// Address of `size` bytes at `offset`.
+    /// Returns the address of `size` bytes at `offset`.
     ///
     /// # Panics
     /// If they lie outside the memory, or if `offset` is not aligned for a number of this size.
@@ -69,7 +69,7 @@ impl Drop for Map {
 }
 
 impl SharedMemory {
-    /// New memory of zeros, of at least `size_bytes`, in whole pages.
+    /// Creates new memory of zeros, of at least `size_bytes`, in whole pages.
     ///
     /// # Errors
     /// If there is not as much.
@@ -105,19 +105,19 @@ impl SharedMemory {
         Ok(())
     }
 
-    /// The descriptor, to be sent to the other process.
+    /// Returns the descriptor, to be sent to the other process.
     #[must_use]
     pub fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.map.size_bytes
     }
 
-    /// First byte, for memory that this process alone writes.
+    /// Returns the first byte, for memory that this process alone writes.
     #[must_use]
     pub fn as_ptr(&self) -> *mut u8 {
         self.map.start.as_ptr()
@@ -156,7 +156,7 @@ impl SharedMemory {
         unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     }
 
-    /// A number of it that both processes use.
+    /// Returns a number of it that both processes use.
     ///
     /// # Panics
     /// If it lies beyond the memory or is not aligned.
@@ -168,7 +168,7 @@ impl SharedMemory {
         unsafe { AtomicU32::from_ptr(self.map.place(offset, 4).cast()) }
     }
 
-    /// A number of 64 bits that both processes use.
+    /// Returns a number of 64 bits that both processes use.
     ///
     /// # Panics
     /// If it lies beyond the memory or is not aligned.
@@ -191,7 +191,7 @@ impl SealedMemory {
         Ok(Self(Map::new(file.as_fd(), size_bytes, ProtFlags::READ)?))
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: mapped for as long as `self` lives. It is sealed against new writers and becomes no smaller, as
@@ -200,7 +200,7 @@ impl SealedMemory {
     }
 }
 
-/// Size of a memory file that has these seals.
+/// Returns the size of a memory file that has these seals.
 fn checked_size(file: &OwnedFd, seals: SealFlags) -> io::Result<usize> {
     if !fcntl_get_seals(file)?.contains(seals) {
         return Err(io::Error::new(

@@ -28,9 +28,9 @@ const ALIGNMENT: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ReportKind {
-    /// They are done.
+    /// The samples are done.
     Completed = 1,
-    /// Their first tokens have come.
+    /// The first tokens of the samples have come.
     FirstTokens = 2,
     /// Tokens of theirs have come, as many as the number of tokens says.
     Tokens = 3,
@@ -55,9 +55,9 @@ pub struct ReportWriter {
 #[derive(Debug)]
 pub(crate) struct ReportReader {
     ring: RingReader,
-    /// The part of a report that is not there as a whole.
+    /// The part of a report that is missing as a whole.
     bytes: Vec<u8>,
-    /// Whether something came that is no report, after which nothing is read.
+    /// Whether a message came that is not a report, after which nothing is read.
     is_broken: bool,
 }
 
@@ -97,7 +97,7 @@ impl ReportReader {
         Self { ring, bytes: Vec::new(), is_broken: false }
     }
 
-    /// The descriptor, to be sent to the other process.
+    /// Returns the descriptor, to be sent to the other process.
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
         self.ring.file()
     }
@@ -133,7 +133,7 @@ impl ReportReader {
     }
 }
 
-/// The first report of these bytes, and the bytes after it; `None` if it is not there as a whole.
+/// Returns the first report of these bytes, and the bytes after it; `None` if it is missing as a whole.
 fn first_report(bytes: &[u8]) -> Result<Option<(Report<'_>, &[u8])>, Broken> {
     let Some((head, rest)) = bytes.split_at_checked(HEAD_BYTES) else { return Ok(None) };
     let (kind, count) = (word(head, 0), word(head, 4) as usize);
@@ -170,7 +170,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes(bytes_at(bytes, at))
 }
 
-/// A size. One that no memory has is the largest there is, which is refused.
+/// Returns a size. One that no memory has is the largest there is, which is refused.
 fn size(bytes: &[u8], at: usize) -> usize {
     usize::try_from(u64::from_ne_bytes(bytes_at(bytes, at))).unwrap_or(usize::MAX)
 }

@@ -96,13 +96,13 @@ impl RingReader {
         Ok(Self { memory: Arc::new(SharedMemory::new(BYTES + CAPACITY)?), read: 0 })
     }
 
-    /// The descriptor, to be sent to the other process.
+    /// Returns the descriptor, to be sent to the other process.
     #[must_use]
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
         self.memory.file()
     }
 
-    /// Tells when something was written.
+    /// Reports that something was written.
     pub(crate) fn bell(&self) -> Bell {
         Bell(Arc::clone(&self.memory))
     }
@@ -133,7 +133,7 @@ impl RingReader {
 }
 
 impl Bell {
-    /// The position up to which was written.
+    /// Returns the position up to which was written.
     pub(crate) fn position(&self) -> u32 {
         Signal::at(&self.0, WRITTEN).get()
     }

@@ -26,12 +26,12 @@ pub(crate) struct Signal<'a> {
 }
 
 impl<'a> Signal<'a> {
-    /// The signal at this place.
+    /// Returns the signal at this place.
     pub(crate) fn at(memory: &'a SharedMemory, offset: usize) -> Self {
         Self { value: memory.word(offset), sleepers: memory.word(offset + 4) }
     }
 
-    /// The number as it stands.
+    /// Returns the number as it stands.
     pub(crate) fn get(&self) -> u32 {
         self.value.load(SeqCst)
     }
@@ -52,7 +52,7 @@ impl<'a> Signal<'a> {
         self.wait_awake(seen, spin).or_else(|| self.wait_asleep(seen, limit))
     }
 
-    /// As [`wait`](Self::wait), awake for `spin`.
+    /// Works as [`wait`](Self::wait), awake for `spin`.
     pub(crate) fn wait_awake(&self, seen: u32, spin: Duration) -> Option<u32> {
         if let Some(value) = self.changed(seen) {
             return Some(value);
@@ -72,7 +72,7 @@ impl<'a> Signal<'a> {
         None
     }
 
-    /// As [`wait`](Self::wait), asleep for `limit`.
+    /// Works as [`wait`](Self::wait), asleep for `limit`.
     pub(crate) fn wait_asleep(&self, seen: u32, limit: Duration) -> Option<u32> {
         self.sleepers.store(1, SeqCst);
         let value = self.changed(seen).or_else(|| {
@@ -97,7 +97,7 @@ impl<'a> Signal<'a> {
 #[derive(Debug)]
 pub(crate) struct Patience {
     spin: Duration,
-    /// Whether what was waited for last came within `spin`.
+    /// Whether the last awaited event came within `spin`.
     pays: bool,
     wait_count: u32,
 }

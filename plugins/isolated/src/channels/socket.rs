@@ -22,7 +22,7 @@ use serde::{Serialize, de::DeserializeOwned};
 /// Maximum number of files attached to a message.
 const FILES_MAX: usize = 4;
 
-/// A kind of message. Its limit bounds the memory that a forged message can cost the receiver: decoded, a message takes
+/// A kind of message. Its limit bounds the memory that a forged message can cost the receiver: a decoded message takes
 /// at most some thirty times its bytes, as if each byte of it were an empty text in a list.
 pub trait Message: Serialize + DeserializeOwned {
     /// Longest message of this kind, in bytes.
@@ -58,7 +58,7 @@ impl AsFd for Socket {
 }
 
 impl Socket {
-    /// Both ends of a new way.
+    /// Returns both ends of a new way.
     ///
     /// # Errors
     /// If the system has no room for it.
@@ -67,7 +67,7 @@ impl Socket {
         Ok((one.into(), other.into()))
     }
 
-    /// The same end, where what is received comes whole within about this time, once it has begun.
+    /// Returns the same end, where what is received comes whole within about this time, once it has begun.
     ///
     /// # Errors
     /// If the system cannot do that.

@@ -49,7 +49,7 @@ impl InFlight {
         Ok(started)
     }
 
-    /// Queues a batch for a thread. The host hands over no more batches than there are threads.
+    /// Queues a batch for a thread. The host passes at most as many batches as there are threads.
     pub(crate) fn push(&self, batch: SubmittedBatch, draw: Draw) -> Result<(), PluginError> {
         let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         self.most.fetch_max(count, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use proctor_plugin_api::{
     vocabulary::{ElementType, InputForm, Layout, Quantization, TensorSpec},
 };
 
-/// The option, and the inputs as they were asked for.
+/// The option, and the inputs as requested.
 #[derive(Debug)]
 pub(super) struct WantedForm {
     name: String,
@@ -53,7 +53,7 @@ impl WantedForm {
         form
     }
 
-    /// Checks that the inputs of a model are as they were asked for. An older host asks for no form.
+    /// Checks that the inputs of a model are as requested. An older host requests no form.
     pub(super) fn check(&self, inputs: &[TensorSpec]) -> Result<(), PluginError> {
         let asked = self.asked.lock();
         match asked.iter().zip(inputs).find(|(asked, input)| asked != input) {

@@ -11,7 +11,7 @@ use proctor_plugin_api::{
 use super::numbers::{integers, reals};
 use crate::binding::Lent;
 
-/// Number of scores of a model of ImageNet's 1000 classes with a background in front of them.
+/// Number of scores of a model of ImageNet's 1000 classes with a background as the first.
 const WITH_BACKGROUND: usize = 1001;
 
 /// How the position of a class is made.
@@ -30,9 +30,9 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// The way for a benchmark that wants one integer, and a model that gives scores of classes, with or without the
-    /// position of the largest. As a model of 1001 classes is one of 1000 and the background, its positions are one
-    /// less.
+    /// Returns the way for a benchmark that wants one integer, and a model that gives scores of classes, with or
+    /// without the position of the largest. As a model of 1001 classes is one of 1000 and the background, its positions
+    /// are one less.
     pub(super) fn recognise(signature: &Signature, request: &ModelRequest) -> Option<Self> {
         let [wanted] = &request.outputs[..] else { return None };
         if !matches!(wanted.element_type, I32 | I64) || wanted.element_count() != 1 {

@@ -102,8 +102,8 @@ pub(crate) struct Detections {
 }
 
 impl Detections {
-    /// The way for a benchmark that wants one output of f32, which varies, from an image, and a model with the outputs
-    /// of a reference file.
+    /// Returns the way for a benchmark that wants one output of f32, which varies, from an image, and a model with the
+    /// outputs of a reference file.
     pub(super) fn recognise(signature: &Signature, request: &ModelRequest) -> Option<Self> {
         let ([image], [wanted]) = (&request.inputs[..], &request.outputs[..]) else { return None };
         if !request.last_output_varies || wanted.element_type != ElementType::F32 {
@@ -194,7 +194,7 @@ impl Detections {
 
 const RECORD_BYTES: usize = 7 * size_of::<f32>();
 
-/// Width and height of an image, whichever place its three channels have.
+/// Returns the width and height of an image, whichever place its three channels have.
 fn extent(image: &TensorSpec) -> Option<[f32; 2]> {
     let ([3, height, width] | [height, width, 3]) = image.shape[..] else { return None };
     Some([width as f32, height as f32])

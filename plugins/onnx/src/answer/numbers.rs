@@ -5,7 +5,7 @@ use proctor_plugin_api::{PluginError, vocabulary::ElementType};
 
 use crate::binding::Lent;
 
-/// The numbers of an output in f32.
+/// Returns the numbers of an output in f32.
 ///
 /// # Errors
 /// They are of a type that has no such numbers.
@@ -19,7 +19,7 @@ pub(super) fn reals(output: &Lent<'_>) -> Result<Vec<f32>, PluginError> {
     Ok(integers.into_iter().map(|integer| integer as f32).collect())
 }
 
-/// The numbers of an output in i64.
+/// Returns the numbers of an output in i64.
 ///
 /// # Errors
 /// They are no integers.
@@ -30,7 +30,7 @@ pub(super) fn integers(output: &Lent<'_>) -> Result<Vec<i64>, PluginError> {
     Ok(bytes.as_chunks().0.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect())
 }
 
-/// Elements in another type; `None` if they have none there.
+/// Returns the elements in another type; `None` if they have none there.
 fn converted(bytes: &[u8], from: ElementType, to: ElementType) -> Result<Option<Vec<u8>>, PluginError> {
     if from == to {
         return Ok(Some(bytes.to_vec()));

@@ -22,8 +22,8 @@ struct Taken {
 }
 
 impl Varying {
-    /// The way for a benchmark whose last output varies, and a model that does not say the size of it. Outputs go by
-    /// their names if all are known, else by their order.
+    /// Returns the way for a benchmark whose last output varies, and a model that does not say the size of it. Outputs
+    /// go by their names if all are known, else by their order.
     pub(super) fn recognise(signature: &Signature, request: &ModelRequest) -> Option<Self> {
         let (values, wanted) = (&signature.outputs, &request.outputs);
         let place = |name: &str| values.iter().position(|value| value.name == name);

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-/// How to get a library, at the end of messages.
+/// Advice on getting a library, at the end of messages.
 const HOW_TO_GET: &str = "get one by `pip install onnxruntime` and \
                           --set onnx.library=<site-packages>/onnxruntime/capi, or, in the source tree, by \
                           `cargo xtask setup`";
 
-/// Why there is no runtime to work with.
+/// Reason why there is no runtime to work with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RuntimeLibraryError {
     #[error("found no ONNX Runtime (libonnxruntime.so) in {}; {HOW_TO_GET}", list(searched))]

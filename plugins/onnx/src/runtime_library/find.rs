@@ -14,8 +14,8 @@ const VARIABLE: &str = "ORT_DYLIB_PATH";
 /// The folder that `cargo xtask setup` fills, next to the build folders.
 const SETUP_FOLDER: &str = "onnxruntime";
 
-/// How many folders above the plugin the folder of the setup may be: the plugin lies in `target/release`, a test that
-/// links it in `target/debug/deps`.
+/// Maximum number of folders above the plugin in which the folder of the setup may be: the plugin lies in
+/// `target/release`, a test that links it in `target/debug/deps`.
 const LEVELS_UP: usize = 3;
 
 /// Finds the library: `option`, the environment, the plugin's folder, then the setup's folder. The path is absolute.
@@ -44,14 +44,14 @@ fn find_from(
     searched.iter().find_map(|folder| newest_in(folder)).ok_or(RuntimeLibraryError::NotFound { searched })
 }
 
-/// Beside the plugin, and the folder of the setup from there.
+/// Returns the folders to search: the plugin's, and the folder of the setup from there.
 fn folders(image: Option<&Path>) -> Vec<PathBuf> {
     let above: Vec<&Path> = image.into_iter().flat_map(Path::ancestors).skip(1).take(LEVELS_UP).collect();
     let beside = above.first().map(|folder| (*folder).to_owned());
     beside.into_iter().chain(above.iter().map(|folder| folder.join(SETUP_FOLDER))).collect()
 }
 
-/// The runtime in a folder; of several the one of the highest version.
+/// Returns the runtime in a folder; of several the one of the highest version.
 fn newest_in(folder: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?;
     let found =
@@ -59,7 +59,7 @@ fn newest_in(folder: &Path) -> Option<PathBuf> {
     found.max_by_key(|path| version(path))
 }
 
-/// The numbers in the file name: `libonnxruntime.so.1.31.1`.
+/// Returns the numbers in the file name: `libonnxruntime.so.1.31.1`.
 fn version(path: &Path) -> Vec<u32> {
     let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
     name.split('.').filter_map(|part| part.parse().ok()).collect()

@@ -6,21 +6,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How the file names of ONNX Runtime begin; its providers' go on with an underscore.
+/// Prefix of the file names of ONNX Runtime; its providers' continue with an underscore.
 const RUNTIME_PREFIX: &str = "libonnxruntime.so";
 
-/// The file that holds the code of this plugin: its library, or the program that it is linked into.
+/// Returns the file that holds the code of this plugin: its library, or the program that it is linked into.
 pub(super) fn own_image() -> Option<PathBuf> {
     let here = own_image as fn() -> Option<PathBuf> as usize;
     image_at(&maps(), here)
 }
 
-/// The ONNX Runtimes that are loaded, by their real paths.
+/// Returns the ONNX Runtimes that are loaded, by their real paths.
 pub(super) fn runtimes() -> BTreeSet<PathBuf> {
     runtimes_in(&maps()).iter().map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.clone())).collect()
 }
 
-/// Whether a file with this name is an ONNX Runtime of any version.
+/// Returns whether a file with this name is an ONNX Runtime of any version.
 pub(super) fn is_runtime(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(RUNTIME_PREFIX))
 }
@@ -30,7 +30,7 @@ fn maps() -> String {
     fs::read_to_string("/proc/self/maps").unwrap_or_default()
 }
 
-/// Address range and file of each mapping that has a file.
+/// Returns the address range and file of each mapping that has a file.
 fn mappings(maps: &str) -> impl Iterator<Item = (std::ops::Range<usize>, &Path)> {
     maps.lines().filter_map(|line| {
         // `begin-end rights offset device inode   path`; the path may have spaces.

@@ -30,7 +30,7 @@ impl Runtime {
     /// Loads the library at an absolute path, or returns it if it is loaded.
     ///
     /// # Errors
-    /// Why it cannot be used, and what to do.
+    /// Returns the reason why it cannot be used, and what to do.
     pub(crate) fn load(path: &Path) -> Result<Arc<Self>, RuntimeLibraryError> {
         let mut loaded = LOADED.lock();
         let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -74,17 +74,17 @@ impl Runtime {
         check_alone(&self.path)
     }
 
-    /// The file, by its real path.
+    /// Returns the file, by its real path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The version, such as `1.31.1`.
+    /// Returns the version, such as `1.31.1`.
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
 
-    /// The environment that sessions are made in.
+    /// Returns the environment that sessions are made in.
     pub(crate) fn environment(&self) -> &Environment {
         &self.environment
     }
@@ -99,7 +99,7 @@ fn check_alone(path: &Path) -> Result<(), RuntimeLibraryError> {
     }
 }
 
-/// Opens a library and asks for its version, so that every way to be wrong has words of its own.
+/// Opens a library and asks for its version, so that every way to be wrong has its own words.
 fn open(path: &Path) -> Result<(Library, String), RuntimeLibraryError> {
     // SAFETY: loading runs the library's initialisers. Those of ONNX Runtime have no preconditions; a user who names
     // another library vouches for it, as for any plugin.
@@ -123,12 +123,12 @@ fn open(path: &Path) -> Result<(Library, String), RuntimeLibraryError> {
     Ok((library, version))
 }
 
-/// The dynamic linker's own words, which the error only wraps.
+/// Returns the dynamic linker's own words, which the error only wraps.
 fn innermost(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), innermost)
 }
 
-/// Whether a library of this version has what is used of it.
+/// Returns whether a library of this version has what is used of it.
 fn is_usable(version: &str) -> bool {
     let mut numbers = version.split('.').map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use proctor_plugin_api::{Batch, PluginError, vocabulary::TensorSpec};
 
-/// Where each sample of a batch lies in the first dimension of the model's tensors: one place, or its rows, sample
-/// behind sample.
+/// Place of each sample of a batch in the first dimension of the model's tensors: one place, or its rows, sample behind
+/// sample.
 #[derive(Debug)]
 pub(crate) struct Entries {
     /// Maximum number of rows of a sample; `None` if each sample is one entry.
@@ -15,7 +15,7 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    /// Room for batches of up to `batch_size_max` samples.
+    /// Returns room for batches of up to `batch_size_max` samples.
     pub(crate) fn new(rows_max: Option<usize>, batch_size_max: usize) -> Self {
         Self { rows_max, ends: Vec::with_capacity(batch_size_max) }
     }
@@ -23,7 +23,7 @@ impl Entries {
     /// Lays out a batch.
     ///
     /// # Errors
-    /// A sample whose inputs have different numbers of rows, none, or more than the benchmark says.
+    /// Fails for a sample whose inputs have different numbers of rows, none, or more than the benchmark says.
     pub(crate) fn lay_out(
         &mut self,
         batch: &mut Batch<'_>,
@@ -46,19 +46,19 @@ impl Entries {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Entries of a sample.
+    /// Returns the entries of a sample.
     pub(crate) fn of(&self, position: usize) -> Range<usize> {
         let start = position.checked_sub(1).map_or(0, |before| self.ends[before]);
         start..self.ends[position]
     }
 
-    /// Whether samples may have fewer entries than there is room for.
+    /// Returns whether samples may have fewer entries than there is room for.
     pub(crate) fn vary(&self) -> bool {
         self.rows_max.is_some()
     }
 }
 
-/// Rows of a sample, which all of its inputs have.
+/// Returns the rows of a sample, which all of its inputs have.
 fn rows(
     batch: &mut Batch<'_>,
     position: usize,

@@ -5,8 +5,8 @@
 use proctor_onnx_file::{OnnxFile, ValueSpec};
 use proctor_plugin_api::vocabulary::TensorSpec;
 
-/// The parts that the only output of a benchmark is made of, called as the model calls them; `None` if it is not made
-/// of a start and an end.
+/// Returns the parts that the only output of a benchmark is made of, called as the model calls them; `None` if it is
+/// not made of a start and an end.
 pub(super) fn parts(file: &OnnxFile, outputs: &[TensorSpec]) -> Option<Vec<TensorSpec>> {
     let [TensorSpec { name, element_type, shape }] = outputs else { return None };
     let (&[2], shape) = shape.split_last_chunk::<1>().map(|(shape, last)| (last, shape))? else {

@@ -37,7 +37,7 @@ pub(super) fn find(
     Ok(ModelTensors { fit, made: None, inputs, outputs, is_interleaved: false, rows_max, batch_size_max })
 }
 
-/// Maximum number of rows of a sample: the first extent of all inputs and of the output.
+/// Returns the maximum number of rows of a sample: the first extent of all inputs and of the output.
 fn rows_max(request: &ModelRequest) -> Result<usize, RowsError> {
     let [output] = &request.outputs[..] else { return Err(RowsError::Outputs(request.outputs.len())) };
     if !request.last_output_varies {

@@ -37,7 +37,7 @@ impl WindowFit {
     /// Finds the windows of a model; `None` if it has none, or the benchmark does not ask for labels of voxels.
     ///
     /// # Errors
-    /// A model with windows that do not fit this benchmark.
+    /// Fails for a model with windows that do not fit this benchmark.
     pub(super) fn find(
         file: &OnnxFile,
         request: &ModelRequest,
@@ -91,7 +91,7 @@ impl WindowFit {
         Ok(Some(found))
     }
 
-    /// The windows over a volume of these extents.
+    /// Returns the windows over a volume of these extents.
     ///
     /// # Errors
     /// They do not reach all voxels.

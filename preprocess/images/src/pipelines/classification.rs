@@ -27,9 +27,9 @@ struct Kind {
 enum Numbers {
     /// Subtracts the mean of VGG.
     Less,
-    /// From -1 to 1.
+    /// Values from -1 to 1.
     Centred,
-    /// From 0 to 1, less the mean, by the deviation.
+    /// Values from 0 to 1, minus the mean, divided by the deviation.
     Pytorch,
     /// Blue first, less the mean.
     BlueFirst,
@@ -77,7 +77,7 @@ fn build(kind: &'static Kind, inputs: &[TensorSpec]) -> Result<Box<dyn Pipeline>
 }
 
 impl Classification {
-    /// The change of size of a picture, with the crop.
+    /// Returns the change of size of a picture, with the crop.
     fn resize(&self, width: usize, height: usize) -> Resize {
         let short = (100.0 * self.size as f64 / CROPPED_PERCENT) as usize;
         // The longer side is cut to an integer.
@@ -121,13 +121,13 @@ impl Pipeline for Classification {
     }
 }
 
-/// Writes the colours of pixels as planes, one after the other. `convert` maps a number and the index of its colour, 0
+/// Writes the colours of pixels as planes, one after another. `convert` maps a number and the index of its colour, 0
 /// for red, to a channel and the number stored there.
 fn planes(pixels: &[[u8; 4]], out: &mut [[u8; 4]], convert: impl Fn(f32, usize) -> (usize, f32)) {
     Arch::new().dispatch(Planes { pixels, out, convert });
 }
 
-/// The work as `pulp` compiles it for each instruction set.
+/// The conversion, in the form that `pulp` compiles for each instruction set.
 struct Planes<'a, Convert> {
     pixels: &'a [[u8; 4]],
     out: &'a mut [[u8; 4]],

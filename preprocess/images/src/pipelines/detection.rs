@@ -22,11 +22,11 @@ struct Kind {
 enum Numbers {
     /// Bytes, with the fraction cut off.
     Bytes,
-    /// From -1 to 1.
+    /// Values from -1 to 1.
     Centred,
-    /// From 0 to 1.
+    /// Values from 0 to 1.
     Unit,
-    /// From 0 to 1, less the mean of ImageNet, by its deviation.
+    /// Values from 0 to 1, minus the mean of ImageNet, divided by its deviation.
     Pytorch,
     /// Less the mean of VGG.
     Less,
@@ -99,7 +99,7 @@ impl Detection {
     }
 }
 
-/// The whole part of a number from 0 to 255, as NumPy's conversion has it.
+/// Returns the whole part of a number from 0 to 255, as in NumPy's conversion.
 #[inline(always)]
 fn whole(number: f32) -> u8 {
     // At this size the last bit of an f32 is worth one, so that adding rounds. A conversion would look for numbers that

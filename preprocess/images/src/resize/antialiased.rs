@@ -15,7 +15,7 @@ struct Triangle {
     factors: Vec<i32>,
 }
 
-/// The triangle of a pixel. Factors are computed in f64 so that their sum is one, and rounded to nearest.
+/// Returns the triangle of a pixel. Factors are computed in f64 so that their sum is one, and rounded to nearest.
 fn triangle(side: &Side, place: usize) -> Triangle {
     let scale = side.from as f64 / side.to as f64;
     let reach = scale.max(1.0);
@@ -33,7 +33,7 @@ fn triangles(side: &Side) -> Vec<Triangle> {
     side.wanted.clone().map(|place| triangle(side, place)).collect()
 }
 
-/// The source pixels that the wanted ones are computed from.
+/// Returns the source pixels that the wanted ones are computed from.
 pub(super) fn needed(side: &Side) -> Range<usize> {
     if side.from == side.to {
         return side.wanted.clone();
@@ -45,7 +45,7 @@ pub(super) fn needed(side: &Side) -> Range<usize> {
 /// Times as high as wide beyond which a picture that gets lower is resized along its columns first.
 const HIGH: usize = 100;
 
-/// Along rows and then along columns, with bytes in between; a side that keeps its length is copied.
+/// Resizes along rows and then along columns, with bytes in between; a side that keeps its length is copied.
 #[inline(always)]
 pub(super) fn averages(source: &Source<'_>, columns: &Side, rows: &Side) -> Picture {
     let (all_columns, all_rows) = (needed(columns), needed(rows));
@@ -63,7 +63,7 @@ fn part(picture: &Picture, left: usize, top: usize) -> Part {
     Part { left, top, width: picture.width, height: picture.height }
 }
 
-/// Some rows, with other columns.
+/// Returns some rows, with other columns.
 #[inline(always)]
 fn across(source: &Source<'_>, columns: &Side, rows: Range<usize>) -> Picture {
     let (width, height) = (columns.wanted.len(), rows.len());
@@ -92,7 +92,7 @@ fn across(source: &Source<'_>, columns: &Side, rows: Range<usize>) -> Picture {
     Picture { width, height, pixels }
 }
 
-/// Some columns, with other rows.
+/// Returns some columns, with other rows.
 #[inline(always)]
 fn down(source: &Source<'_>, columns: Range<usize>, rows: &Side) -> Picture {
     let (width, height) = (columns.len(), rows.wanted.len());

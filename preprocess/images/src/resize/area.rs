@@ -9,7 +9,7 @@ use crate::resize::{Side, Source, widen};
 /// The boxes along one side of the pixels that are needed. Each is padded with zero shares to the length of the longest
 /// one: a loop of known length is worth more than a few saved products.
 struct Boxes {
-    /// The first pixel before that each box covers, or one in front of that.
+    /// The first pixel before that each box covers, or one before that.
     firsts: Vec<usize>,
     /// The shares of that and the following pixels, `taps` for each box.
     shares: Vec<f32>,
@@ -57,7 +57,7 @@ impl Boxes {
     }
 }
 
-/// The pixels before that the wanted ones are made of.
+/// Returns the pixels before that the wanted ones are made of.
 pub(super) fn needed(side: &Side) -> Range<usize> {
     let scale = side.scale();
     let first = (side.wanted.start as f64 * scale).floor() as usize;
@@ -107,7 +107,7 @@ pub(super) fn averages(source: &Source<'_>, columns: &Side, rows: &Side) -> Pict
     Picture { width, height, pixels }
 }
 
-/// Averages along a row. Boxes that are up to five pixels wide, hence most, have loops of their own.
+/// Averages along a row. Boxes that are up to five pixels wide, hence most, have their own loops.
 #[inline(always)]
 fn average_row(row: &[[f32; 4]], left: usize, boxes: &Boxes, line: &mut [[f32; 4]]) {
     match boxes.taps {

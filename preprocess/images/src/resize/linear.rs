@@ -13,13 +13,13 @@ const ONE: f32 = 2048.0;
 /// A place between two pixels before.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Place {
-    /// The pixel in front of it, which may lie in front of the first one.
+    /// The previous pixel, which may lie before the first one.
     pub(super) first: isize,
-    /// Its distance from that pixel, 0 to 1.
+    /// Distance from that pixel, 0 to 1.
     pub(super) share: f32,
 }
 
-/// The places of the pixels that are wanted.
+/// Returns the places of the pixels that are wanted.
 pub(super) fn places(side: &Side, is_area: bool) -> Vec<Place> {
     let (scale, inverse) = (side.scale(), side.inverse_scale());
     let place = |to: usize| {
@@ -36,7 +36,7 @@ pub(super) fn places(side: &Side, is_area: bool) -> Vec<Place> {
     side.wanted.clone().map(place).collect()
 }
 
-/// A place within a row: outside there is nothing but the pixel at the edge.
+/// Returns a place within a row: outside there is nothing but the pixel at the edge.
 pub(super) fn within(place: Place, length: usize) -> (usize, f32) {
     match usize::try_from(place.first) {
         Err(_) => (0, 0.0),
@@ -45,19 +45,19 @@ pub(super) fn within(place: Place, length: usize) -> (usize, f32) {
     }
 }
 
-/// The two rows of a place, which are the one at the edge outside.
+/// Returns the two rows of a place, which are the one at the edge outside.
 pub(super) fn row_pair(place: Place, length: usize) -> [usize; 2] {
     [place.first, place.first + 1].map(|row| row.clamp(0, length as isize - 1) as usize)
 }
 
-/// The pixels before that the wanted ones are made of.
+/// Returns the pixels before that the wanted ones are made of.
 pub(super) fn needed(side: &Side, is_area: bool) -> Range<usize> {
     let places = places(side, is_area);
     let [first, last] = [places[0], places[places.len() - 1]].map(|place| row_pair(place, side.from));
     first[0]..last[1] + 1
 }
 
-/// The factors of the pixels before and behind a place: integers, though their type is another.
+/// Returns the factors of the pixels before and behind a place: integers, though their type is another.
 fn factors(share: f32) -> [f32; 2] {
     [1.0 - share, share].map(|factor| (factor * ONE).round_ties_even())
 }
@@ -104,7 +104,7 @@ pub(super) fn between(source: &Source<'_>, columns: &Side, rows: &Side, is_area:
     Picture { width, height, pixels }
 }
 
-/// An integer from 0 to 2^23, which it is as f32.
+/// Returns an integer from 0 to 2^23, which it is as f32.
 #[inline(always)]
 fn integer(value: f32) -> i32 {
     // From here on the last bit of an f32 is worth one. A conversion would look for numbers that are too large.

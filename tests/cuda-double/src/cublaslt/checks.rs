@@ -14,7 +14,7 @@ use crate::{work::Id, world::World};
 const COMPUTE_32F: c_int = 68;
 const COMPUTE_32F_FAST_TF32: c_int = 77;
 
-/// Alignment that is asked for where nothing is said, also of the workspace.
+/// Default alignment, also of the workspace.
 const ALIGNMENT: u64 = 256;
 
 /// An algorithm: its form, the alignments that it takes, and its workspace.
@@ -49,7 +49,7 @@ impl Proposal {
 }
 
 impl World {
-    /// The product of a description and layouts.
+    /// Returns the product of a description and layouts.
     pub(super) fn form(&self, description: Id, layouts: [Id; 4]) -> Done<Form> {
         let objects = &self.objects;
         let description = objects.descriptions.get(&description);
@@ -105,7 +105,7 @@ impl World {
         Ok(Form { is_tf32, extents: [m, n, k], matrices, is_turned, batch, epilogue, bias })
     }
 
-    /// The matrix of a layout.
+    /// Returns the matrix of a layout.
     fn matrix(&self, name: &str, layout: &Layout) -> Done<Matrix> {
         let element = match layout.element {
             0 => ElementType::F32,
@@ -125,7 +125,7 @@ impl World {
         Ok(Matrix { element, rows, columns, ld: layout.ld as usize, stride })
     }
 
-    /// Whether the algorithm is one for a product.
+    /// Checks that the algorithm is one for a product.
     pub(super) fn check_algorithm(&self, product: &Product, algorithm: &Algorithm) -> Done {
         if algorithm.form != product.form.hash() {
             return self.wrong(Status::INVALID_VALUE, "the algorithm is of another product");
@@ -154,7 +154,7 @@ impl World {
         Ok(())
     }
 
-    /// Whether the memory of a product is there.
+    /// Checks that the memory of a product exists.
     pub fn check_product(&self, product: &Product) -> Done {
         let ranges = product.ranges();
         for (name, range) in &ranges {

@@ -10,7 +10,7 @@ pub(crate) type Attributes = BTreeMap<c_int, u64>;
 /// All objects of the library.
 #[derive(Default)]
 pub(crate) struct Objects {
-    /// Their devices.
+    /// Devices of the handles.
     pub handles: BTreeMap<Id, usize>,
     pub descriptions: BTreeMap<Id, Description>,
     pub layouts: BTreeMap<Id, Layout>,

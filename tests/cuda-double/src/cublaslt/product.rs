@@ -49,7 +49,7 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// A number for all of it but the address of the bias.
+    /// Returns a number for all of it but the address of the bias.
     pub fn hash(&self) -> u64 {
         let Self { is_tf32, extents, matrices, is_turned, batch, epilogue, bias: _ } = self;
         let mut hasher = DefaultHasher::new();
@@ -87,7 +87,7 @@ impl Product {
         ranges
     }
 
-    /// Whether it uses an address from `begin` to before `end`.
+    /// Returns whether it uses an address from `begin` to before `end`.
     pub fn uses(&self, begin: usize, end: usize) -> bool {
         self.ranges().iter().any(|(_, range)| range.start < end && begin < range.end)
     }

@@ -26,7 +26,7 @@ impl World {
         Err(status)
     }
 
-    /// A handle, which has to belong to the device of the current context.
+    /// Returns a handle, which has to belong to the device of the current context.
     pub(super) fn cudnn_handle(&self, handle: Id) -> Done<Handle> {
         let device = self.current()?;
         match self.cudnn.handles.get(&handle) {
@@ -36,7 +36,7 @@ impl World {
         }
     }
 
-    /// The last setting of a descriptor.
+    /// Returns the last setting of a descriptor.
     pub(super) fn described<T: Copy>(&self, list: &BTreeMap<Id, Option<T>>, descriptor: Id) -> Done<T> {
         match list.get(&descriptor) {
             Some(Some(set)) => Ok(*set),
@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    /// A tensor by cuDNN's numbers.
+    /// Returns a tensor by cuDNN's numbers.
     pub(super) fn tensor_of(&self, format: c_int, element: c_int, extents: [c_int; 4]) -> Done<Tensor> {
         let element = match element {
             0 => ElementType::F32,
@@ -75,7 +75,7 @@ impl World {
         Ok(Tensor { element, extents: extents.map(|extent| extent as usize) })
     }
 
-    /// The convolution of descriptors of x, w, windows and y.
+    /// Returns the convolution of descriptors of x, w, windows and y.
     pub(super) fn convolution_form(&self, [x, w, windows, y]: [Id; 4]) -> Done<Form> {
         let objects = &self.cudnn;
         let images = self.described(&objects.tensors, x)?;
@@ -106,7 +106,7 @@ impl World {
         Ok(form)
     }
 
-    /// Whether an algorithm computes this.
+    /// Checks that the algorithm computes this.
     pub(super) fn check_convolution_algorithm(&self, form: &Form, algorithm: c_int) -> Done {
         if form.algorithms().contains(&algorithm) {
             return Ok(());
@@ -140,7 +140,7 @@ impl World {
         Ok(())
     }
 
-    /// Whether the memory of a convolution is there.
+    /// Checks that the memory of a convolution exists.
     pub(crate) fn check_convolution(&self, convolution: &Convolution) -> Done {
         let ranges = convolution.ranges();
         let result = &ranges[2].1;

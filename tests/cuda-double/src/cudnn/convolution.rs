@@ -27,7 +27,7 @@ pub(crate) struct Tensor {
 }
 
 impl Tensor {
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn count(&self) -> usize {
         self.extents.iter().product()
     }
@@ -52,7 +52,7 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// The algorithms that compute this, the best first.
+    /// Returns the algorithms that compute this, the best first.
     pub fn algorithms(&self) -> &'static [c_int] {
         let is_small = self.filters.extents[2..] == [3, 3] && self.windows.strides == [1, 1];
         if is_small { &[WINOGRAD, PRECOMP_GEMM, 0] } else { &[PRECOMP_GEMM, 0] }
@@ -109,7 +109,7 @@ impl Convolution {
         ranges
     }
 
-    /// Whether it uses an address from `begin` to before `end`.
+    /// Returns whether it uses an address from `begin` to before `end`.
     pub fn uses(&self, begin: usize, end: usize) -> bool {
         self.ranges().iter().any(|(_, range)| range.start < end && begin < range.end)
     }
@@ -158,7 +158,7 @@ impl Convolution {
 }
 
 impl Form {
-    /// The sum over a window of an image by a filter.
+    /// Returns the sum over a window of an image by a filter.
     fn window(&self, x: &[f64], w: &[f64], image: usize, map: usize, place: [usize; 2]) -> f64 {
         let Windows { pads, strides, dilations, groups, .. } = self.windows;
         let [_, channels, height, width] = self.images.extents;

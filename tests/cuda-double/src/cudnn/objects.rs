@@ -12,7 +12,7 @@ pub(crate) struct Descriptors {
     pub tensors: BTreeMap<Id, Option<Tensor>>,
     pub filters: BTreeMap<Id, Option<Tensor>>,
     pub windows: BTreeMap<Id, Option<Windows>>,
-    /// Mode, and what becomes of what is no number.
+    /// Mode, and what becomes of what is not a number.
     pub activations: BTreeMap<Id, Option<(c_int, c_int)>>,
 }
 

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use super::{functions, give};
 use crate::{errors::CudaError, settings::Settings, world::init};
 
-/// Place of a device on the bus, as CUDA and NVML write it.
+/// Returns the place of a device on the bus, as CUDA and NVML write it.
 pub(crate) fn bus_id(device: usize) -> String {
     format!("0000:{:02X}:00.0", device + 1)
 }

@@ -38,7 +38,7 @@ impl World {
         Ok(())
     }
 
-    /// Refuses what has no meaning for a stream that is captured, and breaks the capture.
+    /// Refuses operations without a meaning for a captured stream, and breaks the capture.
     pub(super) fn not_captured(&mut self, stream: Id) -> Done {
         if let Some(capture) = self.streams.get_mut(&stream).and_then(|stream| stream.capture.as_mut()) {
             capture.is_broken = true;

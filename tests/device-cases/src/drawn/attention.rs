@@ -64,7 +64,7 @@ fn attention(drawing: &mut Drawing) {
     drawing.output(&sums, F32);
 }
 
-/// Heads of this shape side by side, or each in a place of its own, and their order by `turned`.
+/// Heads of this shape side by side, or each in its own place, and their order by `turned`.
 fn operand(drawing: &mut Drawing, [batch, heads, rows, width]: [usize; 4], turned: [usize; 4]) -> String {
     if drawing.coin() {
         let x = drawing.input(&[batch, rows, heads * width]);

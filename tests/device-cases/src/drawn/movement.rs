@@ -21,7 +21,7 @@ pub const OPERATORS: &[Operator] = &[
     Operator { name: "Split", draw: split },
 ];
 
-/// An input of any type, and its type.
+/// Returns an input of any type, and its type.
 fn any_input(drawing: &mut Drawing, shape: &[usize]) -> (String, ElementType) {
     drawing.tolerance = EXACT;
     let element = drawing.pick(&[F32, F32, I32, I64]);
@@ -153,7 +153,7 @@ fn concat(drawing: &mut Drawing) {
     drawing.output(&result, element);
 }
 
-/// Some dimensions, forwards or backwards, from places that may be beyond the ends. Something is always left.
+/// Some dimensions, forwards or backwards, from places that may be beyond the ends. At least one element is left.
 fn slice(drawing: &mut Drawing) {
     let shape = drawing.any_shape(1);
     let (x, element) = any_input(drawing, &shape);

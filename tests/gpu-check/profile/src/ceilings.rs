@@ -24,7 +24,7 @@ const F32_BYTES: usize = 4;
 /// Measures copies, an addition, and products of these extents in f32 and f16.
 ///
 /// # Errors
-/// The device's.
+/// Returns the device's error.
 pub(crate) fn measure<D: Driver>(
     driver: &D,
     tuning: Tuning,
@@ -52,7 +52,7 @@ pub(crate) fn measure<D: Driver>(
     Ok(rows)
 }
 
-/// The time of all calls of a model.
+/// Returns the time of all calls of a model.
 fn time_ns<D: Driver>(
     driver: &D,
     tuning: Tuning,
@@ -74,7 +74,7 @@ fn addition(numbers: usize) -> Result<Source> {
     Ok(Source::from_bytes(Path::new("addition.onnx"), &builder.into_bytes())?)
 }
 
-/// A product by constant weights, as a layer has them.
+/// Returns a product by constant weights, as in a layer.
 fn product(extent: usize) -> Result<Source> {
     let shape = [extent, extent];
     let mut builder = GraphBuilder::new("product");

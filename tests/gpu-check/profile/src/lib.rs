@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 pub use crate::planned::Precision;
 
-/// Command line of a program, with flags of its own.
+/// Command line of a program, with its own flags.
 #[derive(Parser)]
 #[command(about = "Measures a device's peak performance, and how close each call of a model comes to it.")]
 pub struct Cli<Own: Args> {
@@ -63,7 +63,7 @@ pub enum Task {
         /// Samples per batch.
         #[arg(long, default_value_t = 1)]
         batch_size: usize,
-        /// Precision: the file's, or one that f32 is rounded to.
+        /// Precision: the file's, or one to which f32 is rounded.
         #[arg(long, value_enum, default_value_t = Precision::F32)]
         precision: Precision,
         /// Number of measurements of each.

@@ -25,7 +25,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// Its name, as flags take it.
+    /// Returns the name, as flags take it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -43,7 +43,7 @@ impl Precision {
     }
 }
 
-/// A program with what it needs on the device.
+/// A program with its resources on the device.
 pub(crate) struct Planned<D: Driver> {
     pub(crate) program: Program,
     pub(crate) resources: Resources<D>,
@@ -72,7 +72,7 @@ impl<D: Driver> Planned<D> {
         Ok(Self { program, resources })
     }
 
-    /// As [`new`](Self::new), of a file.
+    /// Works as [`new`](Self::new), of a file.
     ///
     /// # Errors
     /// As [`new`](Self::new), or if the file cannot be read.

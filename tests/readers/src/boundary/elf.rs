@@ -1,4 +1,4 @@
-//! Shared libraries: whether a file is there to its end.
+//! Shared libraries: whether a file is complete.
 
 use proctor_plugin_host::missing_end;
 
@@ -10,8 +10,8 @@ const MEMORY_FACTOR: u64 = 2;
 /// Longest file that is written to see whether it is long enough.
 const PADDED_BYTES_MAX: u64 = 1 << 20;
 
-/// Checks the reader of ELF headers: it says that a file is cut off exactly if a header or what it describes lies
-/// beyond the end, and a file that is as long as it asks for is whole, or its headers now say more.
+/// Checks the reader of ELF headers: it says that a file is cut off exactly if a header or its target lies beyond the
+/// end, and a file of the required length is whole, or its headers now say more.
 ///
 /// # Panics
 /// If an invariant does not hold.
@@ -33,7 +33,7 @@ pub fn check_elf(data: &[u8]) {
     }
 }
 
-/// Where the file has to end at least, if that is beyond its end, in numbers that cannot overflow.
+/// Returns where the file has to end at least, if that is beyond its end, in numbers that cannot overflow.
 fn expected(data: &[u8]) -> Option<u64> {
     let number = |at: usize, size: usize| {
         let mut bytes = [0; 16];

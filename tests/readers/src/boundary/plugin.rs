@@ -24,7 +24,7 @@ use proctor_vocabulary::{
 /// Number of samples prepared.
 const SAMPLE_COUNT: u64 = 4;
 
-/// Size of the memory that is asked for, in bytes.
+/// Size of the requested memory, in bytes.
 const PAGE_BYTES: usize = 4096;
 
 /// Size of an answer in bytes.
@@ -148,7 +148,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Looks at what the host has noted of the plugin.
+    /// Checks the host's notes about the plugin.
     fn check_notes(&self) {
         for host in [self.backend.host_side(), self.second.host_side()] {
             host.take_faults().iter().for_each(|fault| assert_sentence(&fault.to_string()));

@@ -10,7 +10,7 @@ const MEMORY_FACTOR: u64 = 2;
 /// The ranks that data sets here have: labels, and images.
 const RANKS: [usize; 2] = [1, 3];
 
-/// Checks the reader of IDX files: what it reads is, header and elements put together again, the file.
+/// Checks the reader of IDX files: header and elements, joined again, are the file.
 ///
 /// # Panics
 /// If an invariant does not hold.
@@ -32,7 +32,7 @@ pub fn check_idx(data: &[u8]) {
     }
 }
 
-/// The items, one after the other, are the elements.
+/// Checks that the items, one after another, are the elements.
 fn check_items(array: &IdxArray) {
     assert_eq!(array.item(array.item_count()), None);
     if array.elements().is_empty() {

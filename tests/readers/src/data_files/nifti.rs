@@ -10,8 +10,8 @@ const MEMORY_FACTOR: u64 = 16;
 /// Deflate makes at most 258 bytes of two bits.
 const GZIP_RATIO_MAX: u64 = 1032;
 
-/// Checks the reader of NIfTI files: the values that it reads are the same in both orders of the axes, and again when
-/// they are written and read; labels are those values.
+/// Checks the reader of NIfTI files: its values are the same in both orders of the axes, and after writing and reading
+/// again; labels are those values.
 ///
 /// # Panics
 /// If an invariant does not hold.

@@ -4,13 +4,13 @@ use proctor_sound_file::{Format, Header, Kind, decode, wav};
 
 use crate::memory::bounded_besides;
 
-/// Factor of a frame: a dozen bytes of FLAC stand for up to 65,536 equal samples, which exist twice during decoding.
+/// Factor of a frame: a dozen bytes of FLAC expand to up to 65,536 equal samples, which exist twice during decoding.
 const MEMORY_FACTOR: u64 = 3 * 65_536 * 2 / 12;
 /// Decoders make room for the longest frame that the header names, of 8 channels of 4 bytes.
 const FRAME_BYTES: u64 = 65_536 * 8 * 4 + (64 << 10);
 
-/// Checks the readers of WAV and FLAC: what they read is as much as the header says, and the same once it is written
-/// and read again.
+/// Checks the readers of WAV and FLAC: they read as much as the header says, and the same after writing and reading
+/// again.
 ///
 /// # Panics
 /// If an invariant does not hold.

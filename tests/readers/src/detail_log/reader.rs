@@ -111,7 +111,7 @@ fn value(text: &str) -> Read<'_, DetailValue> {
     }
 }
 
-/// The text between the quotes of a string: unescaped if it is JSON, or else as it stands.
+/// Returns the text between the quotes of a string: unescaped if it is JSON, or else as it stands.
 fn string(text: &str) -> String {
     if !text.contains(['\\', '"']) {
         return text.to_owned();
@@ -146,12 +146,12 @@ fn number(text: &str) -> Option<DetailValue> {
     text.parse().ok().filter(|value: &f64| value.is_finite()).map(DetailValue::Float)
 }
 
-/// A whole number in digits alone.
+/// Returns a whole number in digits alone.
 fn unsigned(text: &str) -> Option<u64> {
     if text.starts_with('+') { None } else { text.parse().ok() }
 }
 
-/// C++'s texts for numbers that JSON does not have.
+/// Returns C++'s texts for numbers that JSON does not have.
 fn not_finite(text: &str) -> Option<f64> {
     match text {
         "nan" | "-nan" => Some(f64::NAN),
@@ -170,7 +170,7 @@ impl<'a> Rest<'a> {
         Ok(())
     }
 
-    /// The text before `end`, which is passed, too.
+    /// Returns the text before `end`, which is passed, too.
     fn until(&mut self, end: &'static str) -> Read<'a, &'a str> {
         let (before, after) = self.0.split_once(end).ok_or(Problem { expected: end, found: self.0 })?;
         self.0 = after;
@@ -199,8 +199,8 @@ impl<'a> Rest<'a> {
         Err(Problem { expected: "true or false", found: self.0 })
     }
 
-    /// Milliseconds with six digits after the point. Lines that the official program logs before its log is open have a
-    /// negative time, which shows as one near 2^64 ns.
+    /// Returns the milliseconds with six digits after the point. Lines that the official program logs before its log is
+    /// open have a negative time, which shows as one near 2^64 ns.
     fn time_ns(&mut self) -> Read<'a, u64> {
         let problem = Problem { expected: "milliseconds with six digits after the point", found: self.0 };
         let read = |rest: &mut Self| {

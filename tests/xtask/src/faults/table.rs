@@ -8,7 +8,7 @@ pub(crate) struct Fault {
     pub(crate) name: &'static str,
     /// The file that it is in.
     pub(crate) file: &'static str,
-    /// Lines that are there once, and what becomes of them.
+    /// Lines that occur once, and their replacement.
     pub(crate) right: &'static str,
     pub(crate) wrong: &'static str,
     /// Packages whose tests of the first tier run; the others would only take time.

@@ -10,7 +10,7 @@ use crate::{
     python,
 };
 
-/// Where a build is, and the licence of what its linker adds.
+/// Place of a build, and the licence of its linker's additions.
 pub(crate) struct Built {
     pub(crate) folder: PathBuf,
     pub(crate) linker_license: PathBuf,
@@ -40,8 +40,8 @@ pub(crate) fn build(packages: &[&str], glibc: &GlibcVersion) -> Result<Built> {
     Ok(Built { folder, linker_license: zig.join("ziglang/LICENSE") })
 }
 
-/// Returns flags of the compiler by which programs and plugins unwind by the library libgcc_s of the system, as every
-/// plugin in C++ does.
+/// Returns the flags of the compiler by which programs and plugins unwind by the library libgcc_s of the system, as
+/// every plugin in C++ does.
 ///
 /// Zig would link an unwinder of its own into each of them. An exception that leaves a plugin would then cross the host
 /// by one unwinder and have its frames read by another. The library of this machine may itself need a newer glibc,

@@ -40,7 +40,7 @@ fn is_inherited(value: &Value) -> bool {
     value.get("workspace").and_then(Value::as_bool) == Some(true)
 }
 
-/// Returns a dependency of the workspace with what the crate adds to it: further features, and whether it is optional.
+/// Returns a dependency of the workspace with the crate's additions: further features, and whether it is optional.
 fn dependency(inherited: Value, own: &Value, folder: &Path) -> Value {
     let mut merged = match inherited {
         Value::Table(table) => table,

@@ -18,7 +18,7 @@ use crate::{
 /// A plugin of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plugin {
-    /// As `host run --plugin` takes it.
+    /// Name as `host run --plugin` takes it.
     pub(crate) name: &'static str,
     /// The package of the workspace that makes the library.
     cargo_package: &'static str,
@@ -42,7 +42,7 @@ pub(crate) const RUNNING: [Program; 2] = [
 pub(crate) const PROGRAMS: [Program; 3] =
     [RUNNING[0], RUNNING[1], Program { name: "host-data", cargo_package: "proctor-data" }];
 
-/// Plugins that a package has unless others are asked for.
+/// Default plugins of a package.
 pub(crate) const PLUGINS: [Plugin; 8] = [
     Plugin { name: "candle", cargo_package: "proctor-candle" },
     Plugin { name: "cpu-rnn", cargo_package: "proctor-cpu-rnn" },
@@ -78,8 +78,8 @@ const PAGES: &str = "docs";
 const PAGES_LEFT_BEHIND: [&str; 7] =
     ["benchmarks.md", "engines.md", "gpu.md", "packaging.md", "performance.md", "rnn-engine.md", "rnn.md"];
 
-/// Crates that a plugin in Rust needs. Their places in the package are those in the workspace, and so are their ways to
-/// each other.
+/// Crates that a plugin in Rust needs. Their places in the package are those in the workspace, and so are their paths
+/// to each other.
 const CRATES: [&str; 2] = ["plugin-api", "plugin-api/vocabulary"];
 
 /// Files that are filled in, except the README, and their places in the package.
@@ -102,7 +102,7 @@ const BUILD_SCRIPT: &str = "build.sh";
 /// The folder of the headers in the workspace; the folder of kept versions below it stays behind.
 const HEADERS: &str = "plugin-api/include";
 
-/// Where a package has the headers: for compilers, and for who reads the crate.
+/// Folders of the headers in a package: for compilers, and for readers of the crate.
 const HEADER_PLACES: [&str; 2] = ["include", HEADERS];
 
 /// The licences of Rust's standard library, which is linked into everything, in the folder of the toolchain.
@@ -117,8 +117,8 @@ pub(crate) struct Package {
 }
 
 impl Package {
-    /// Puts everything but the README in its place, with programs and plugins out of the folder `built`, and returns
-    /// these, relative to the package.
+    /// Places everything but the README, with programs and plugins from the folder `built`, and returns these, relative
+    /// to the package.
     ///
     /// # Errors
     /// If something is not there, or cannot be read or written.
@@ -152,7 +152,7 @@ impl Package {
         Ok(files)
     }
 
-    /// Adds the licence of something else that is linked in.
+    /// Adds the licence of another linked component.
     ///
     /// # Errors
     /// If it cannot be copied.
@@ -194,7 +194,7 @@ impl Package {
         self.add_license(&from, "rust-standard-library.html")
     }
 
-    /// Writes a file with values in the place of the names between `@`.
+    /// Writes a file with values instead of the names between `@`.
     fn fill_in(&self, template: &Path, to: &str, more: &[(&str, &str)]) -> Result<()> {
         let from = workspace_root().join(template);
         let text = fs::read_to_string(&from).with_context(|| format!("cannot read {}", from.display()))?;

@@ -22,7 +22,7 @@ struct Crate {
     name: String,
     /// The licence as an SPDX expression, or the file that has it.
     license: String,
-    /// Where its sources are published.
+    /// Address of its published sources.
     repository: String,
     /// Names and contents of the files to pass on.
     files: Vec<(String, String)>,
@@ -48,7 +48,7 @@ pub(crate) fn page(packages: &[&str]) -> Result<String> {
     Ok(render(&crates))
 }
 
-/// Returns name and version of each crate that is linked into what these packages make, our own among them.
+/// Returns the name and version of each crate that is linked into the products of these packages, our own among them.
 fn linked(packages: &[&str]) -> Result<BTreeSet<String>> {
     // Procedural macros and build scripts run where the program is built, and are no part of it.
     let mut tree = cargo("tree --locked --edges normal,no-proc-macro --prefix none --format {p}");
@@ -95,7 +95,7 @@ fn is_to_be_passed_on(file: &str) -> bool {
     FILES.iter().any(|beginning| file.starts_with(beginning)) && !file.ends_with(".rs")
 }
 
-/// Returns a text without what makes two copies of it differ: ends of lines, and blank lines around it.
+/// Returns a text without irrelevant differences: ends of lines, and blank lines around it.
 fn tidied(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.join("\n").trim_matches('\n').to_owned()

@@ -15,7 +15,7 @@ use crate::command::output;
 /// The beginning of the name of a version of the C library, which its number follows.
 const GLIBC: &str = "GLIBC_";
 
-/// A feature of the dynamic linker that a file may ask for in the place of a version, and the version that brought it.
+/// A feature of the dynamic linker that a file may require instead of a version, and the version that introduced it.
 const RELATIVE_RELOCATIONS: (&str, [u32; 2]) = ("ABI_DT_RELR", [2, 36]);
 
 /// Libraries that every system with glibc has: its own, and the unwinder of the compiler.
@@ -83,13 +83,13 @@ pub(crate) fn check(
     })
 }
 
-/// Returns the first library that a file needs and that is none of the system's, from what objdump prints of the file.
+/// Returns the first required library of a file that is not the system's, from objdump's output.
 fn foreign_library(objdump: &str) -> Option<&str> {
     let mut needed = objdump.lines().filter_map(|line| line.trim().strip_prefix("NEEDED")).map(str::trim);
     needed.find(|library| !SYSTEM_LIBRARIES.iter().any(|beginning| library.starts_with(beginning)))
 }
 
-/// Returns the versions in what objdump prints of a file, each with the symbols that are taken of it.
+/// Returns the versions in objdump's output about a file, each with its required symbols.
 fn needs(objdump: &str) -> Result<BTreeMap<GlibcVersion, BTreeSet<String>>> {
     let mut needs = BTreeMap::<GlibcVersion, BTreeSet<String>>::new();
     for line in objdump.lines() {

@@ -24,7 +24,7 @@ fn children_time_s(stat: &str) -> Option<u64> {
     Some(ticks / TICKS_PER_SECOND)
 }
 
-/// Says what the first tier took.
+/// Reports the duration of the first tier.
 ///
 /// # Errors
 /// If that is over the budget by half and `is_enforced`.

@@ -16,7 +16,7 @@ const DEFINITIONS: &str = ".config/second-tier.toml";
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Group {
-    /// Its name, which is also the name of its profile.
+    /// Name, which is also the name of its profile.
     pub(crate) name: String,
     /// Packages of the workspace: the packages of its tests, and the ones that the tests start or load.
     pub(crate) packages: Vec<String>,

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use super::group::Group;
 use crate::command::{git, metadata, output, workspace_root};
 
-/// Digests by the name of what they are of: a package, a file or folder of tests, or one of the constants below.
+/// Digests by name: of a package, a file or folder of tests, or one of the constants below.
 pub(crate) type Inputs = BTreeMap<String, String>;
 
 const FILTER: &str = "filter";
@@ -39,10 +39,10 @@ pub(crate) struct Workspace {
     build: String,
 }
 
-/// A package and what it uses.
+/// A package and its dependencies.
 struct Package {
     name: String,
-    /// Its folder relative to the workspace, if it is one of ours.
+    /// Folder relative to the workspace, if it is one of ours.
     folder: Option<PathBuf>,
     features: String,
     /// Identities of the packages that it is built with.
@@ -111,7 +111,7 @@ impl Workspace {
         Ok(reached)
     }
 
-    /// Returns paths and digests of the files below `folder`, or of that file, except those in packages of their own.
+    /// Returns the paths and digests of the files below `folder`, or of that file, except those in their own packages.
     fn content(&self, folder: &Path, counts: impl Fn(&Path) -> bool) -> Result<String> {
         let inner: Vec<_> = (self.packages.values().filter_map(|package| package.folder.as_deref()))
             .filter(|other| other.starts_with(folder) && *other != folder)
@@ -137,7 +137,7 @@ fn is_own(path: &Path, folder: &Path) -> bool {
     if is_at_root { PAGES.contains(&first) } else { OWN_FOLDERS.contains(&first) }
 }
 
-/// Returns the digest of what decides how everything is built.
+/// Returns the digest of everything that determines the build.
 fn build() -> Result<String> {
     let read = |path: &str| {
         fs::read_to_string(workspace_root().join(path)).with_context(|| format!("cannot read {path}"))

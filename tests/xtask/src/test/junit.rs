@@ -9,12 +9,12 @@ use crate::command::workspace_root;
 /// A test of a report.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Case {
-    /// Its program and its name: `proctor-tests::suite runs::scale`.
+    /// Program and its name: `proctor-tests::suite runs::scale`.
     pub(crate) name: String,
-    /// How long it took.
+    /// Duration of the test, in seconds.
     pub(crate) seconds: f64,
     pub(crate) has_failed: bool,
-    /// Its output, with XML's escapes.
+    /// Output, with XML's escapes.
     pub(crate) output: String,
 }
 

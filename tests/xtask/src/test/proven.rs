@@ -1,4 +1,4 @@
-//! Which groups of the second tier have passed, and with what inputs.
+//! Passed groups of the second tier, with their inputs.
 //!
 //! The record is committed with the change that it proves, so that the group need not run again for that change.
 

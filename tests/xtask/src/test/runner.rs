@@ -23,7 +23,7 @@ const LOOM_TARGET_DIR: &str = "target/loom";
 /// Number of tests that run at once beyond one for each processor.
 const WAITING_COUNT: usize = 2;
 
-/// How many of the slowest tests are shown.
+/// Number of the slowest tests that are shown.
 const SLOWEST_COUNT: usize = 20;
 
 /// Outcome of a run of tests.

@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 
 use super::runner::{self, Outcome};
 
-/// How often the tests by the real clock run.
+/// Number of repetitions of the tests by the real clock.
 const REPEATS: usize = 30;
 
 /// Runs the first tier once and the tests by the real clock many times, with a load on every processor, and names the

@@ -49,7 +49,7 @@ const SHAPES: usize = 9;
 const HEAD_DEPTH: usize = 4;
 /// The best scores of each level that are considered.
 const PER_LEVEL_MAX: i64 = 1000;
-/// Middle of the logits: a class is there in one place of a hundred, as the heads of RetinaNet begin.
+/// Middle of the logits: one place of a hundred has a class, as the heads of RetinaNet begin.
 const PRIOR: f32 = -4.6;
 
 /// The two kinds of heads: name, name of the last convolution, and values for each box.
@@ -57,7 +57,7 @@ const HEADS: [(&str, &str, usize); 2] =
     [("head.classification_head", "cls_logits", CLASSES), ("head.regression_head", "bbox_reg", 4)];
 
 impl Sizes {
-    /// The five features.
+    /// Returns the five features.
     fn pyramid(&self, net: &mut Net, image: &str) -> Vec<String> {
         let stages = self.features.compute(net, image);
         let mut merged: Vec<String> = Vec::new();
@@ -95,7 +95,7 @@ impl Sizes {
         all
     }
 
-    /// The output of a head on one level, with the places in front: f32`[place, shape, value]`, flat.
+    /// Returns the output of a head on one level, with the places first: f32`[place, shape, value]`, flat.
     fn head(
         &self,
         net: &mut Net,

@@ -30,9 +30,9 @@ pub(in super::super) const NARROW: Sizes =
     Sizes { name: "ssd-mobilenet-narrow", features: Features { image: IMAGE, width: 4 }, middle: -7.0 };
 
 const IMAGE: usize = 300;
-/// The pairs of MobileNet's convolutions that heads look at.
+/// The pairs of MobileNet's convolutions that feed the heads.
 const PAIRS: [usize; 2] = [10, 12];
-/// For each further pair of convolutions the extent that it sees, and its channels, as multiples of the first ones.
+/// For each further pair of convolutions its extent, and its channels, as multiples of the first ones.
 const FURTHER: [(usize, usize, usize); 4] = [(10, 8, 16), (5, 4, 8), (3, 4, 8), (2, 2, 4)];
 /// Prior boxes of a place in each of the features.
 const SHAPES: [usize; 6] = [3, 6, 6, 6, 6, 6];
@@ -44,13 +44,13 @@ const BOXES: usize = 1917;
 const CONFIDENCE: f32 = 1.5;
 
 impl Sizes {
-    /// The channels of the features that heads look at.
+    /// Returns the channels of the features that feed the heads.
     fn channels(&self) -> impl Iterator<Item = usize> {
         let further = FURTHER.map(|(.., multiple)| multiple * self.features.width);
         PAIRS.map(|pair| self.features.channels(pair)).into_iter().chain(further)
     }
 
-    /// The convolutions behind MobileNet's: name, window, channels that come in and that go out.
+    /// Returns the convolutions behind MobileNet's: name, window, and numbers of input and output channels.
     fn further(&self) -> impl Iterator<Item = (String, Window, [usize; 2])> {
         let mut inputs = self.features.channels(PAIRS[1]);
         (0..).zip(FURTHER).flat_map(move |(index, (extent, between, outputs))| {
@@ -79,7 +79,7 @@ impl Sizes {
         all
     }
 
-    /// The outputs of one kind of heads, f32`[box, values]`: places, and for each place its shapes.
+    /// Returns the outputs of one kind of heads, f32`[box, values]`: places, and for each place its shapes.
     fn head_outputs(&self, net: &mut Net, kind: &str, features: &[String], values: usize) -> String {
         let flat = net.ints(&[-1, values as i64]);
         let all: Vec<String> = (0..)

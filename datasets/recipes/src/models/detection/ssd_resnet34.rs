@@ -31,10 +31,10 @@ const EPSILON: f32 = 1e-5;
 /// Names of the stages, their blocks, their channels as multiples of the width, and the stride of the first block.
 const STAGES: [(&str, usize, usize, i64); 3] =
     [("model.layer1.4", 3, 1, 1), ("model.layer1.5", 4, 2, 2), ("model.layer2.0", 6, 4, 1)];
-/// Channels of the features that heads look at, as multiples of the width.
+/// Channels of the features that feed the heads, as multiples of the width.
 const FEATURES: [usize; 6] = [4, 8, 8, 4, 4, 4];
-/// For each further pair of convolutions the channels between them, as multiples of the width, and how the second one
-/// moves.
+/// For each further pair of convolutions the channels between them, as multiples of the width, and the movement of the
+/// second one.
 const FURTHER: [(usize, i64, i64); 5] = [(4, 2, 1), (4, 2, 1), (2, 2, 1), (2, 2, 0), (2, 1, 0)];
 /// Prior boxes of a place in each of the features.
 const SHAPES: [usize; 6] = [4, 6, 6, 6, 4, 4];
@@ -44,7 +44,7 @@ const CLASSES: usize = SELECTION.class_count;
 const BOXES: usize = 15_130;
 /// Spread of the logits, so that the greatest of 81 random ones is often more than half of the sum.
 const CONFIDENCE: f32 = 4.0;
-/// Lead of the background, so that most boxes are of no class, as in a trained model.
+/// Lead of the background, so that most boxes have no class, as in a trained model.
 const BACKGROUND: f32 = 20.0;
 
 /// One block of two 3x3 convolutions.
@@ -75,7 +75,7 @@ impl Sizes {
         channels.zip(SHAPES).enumerate().map(|(feature, (channels, shapes))| (feature, channels, shapes))
     }
 
-    /// Features that heads look at.
+    /// Returns the features that feed the heads.
     fn features(&self, net: &mut Net) -> Vec<String> {
         let x = net.convolution("model.layer1.0", "image", &Window::even(7, 2, 3));
         let x = net.batch_norm("model.layer1.1", &x, EPSILON);
@@ -95,7 +95,8 @@ impl Sizes {
         all
     }
 
-    /// The outputs of one kind of heads, f32`[values, box]`: for each feature its shapes, for each shape the places.
+    /// Returns the outputs of one kind of heads, f32`[values, box]`: for each feature its shapes, for each shape the
+    /// places.
     fn head_outputs(&self, net: &mut Net, kind: &str, features: &[String], values: usize) -> String {
         let flat = net.ints(&[values as i64, -1]);
         let all: Vec<String> = (0..)

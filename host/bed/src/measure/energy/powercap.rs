@@ -71,7 +71,8 @@ impl Packages {
         self.0.iter().map(|package| package.name.clone()).collect()
     }
 
-    /// The joules of all packages since they were opened. A counter may have wrapped around once since the last call.
+    /// Returns the joules of all packages since they were opened. A counter may have wrapped around once since the last
+    /// call.
     pub(super) fn read_joules(&mut self) -> Result<f64, PowercapError> {
         let mut total_uj = 0;
         for package in &mut self.0 {

@@ -2,7 +2,7 @@
 
 use std::{env, ffi::OsString};
 
-/// Variables that it gets: the paths of programs and libraries, languages and times, and the output of a panic.
+/// Variables that it receives: the paths of programs and libraries, languages and times, and the output of a panic.
 const NAMES: [&str; 9] = [
     "PATH",
     "LD_LIBRARY_PATH",

@@ -95,7 +95,7 @@ fn devices(folder: &Path) -> Vec<PathBuf> {
 pub(super) struct Exposure {
     /// The folder, with data, answers or results.
     pub(super) folder: PathBuf,
-    /// Part of the machine that the plugin was given, as it is named.
+    /// Part of the machine that the plugin was given, under its name.
     pub(super) given: PathBuf,
 }
 
@@ -117,7 +117,7 @@ impl fmt::Display for Exposure {
     }
 }
 
-/// The first folder of the run that the fence leaves within reach, with the answers or results in it.
+/// Returns the first folder of the run that the fence leaves within reach, with the answers or results in it.
 pub(super) fn exposure(settings: &Settings, fence: &Fence) -> Option<Exposure> {
     let OfRun { folders, others } = OfRun::new(settings);
     // The plugin's cache folder is its own, wherever it lies.
@@ -134,7 +134,7 @@ pub(super) fn exposure(settings: &Settings, fence: &Fence) -> Option<Exposure> {
     })
 }
 
-/// Folders of a run that a plugin may read nothing of.
+/// Folders of a run that are closed to a plugin.
 struct OfRun {
     /// Folders of data and results.
     folders: BTreeSet<PathBuf>,
@@ -199,7 +199,7 @@ fn libraries_near(library: &Path) -> Vec<PathBuf> {
     found.into_iter().collect()
 }
 
-/// Files and folders in a folder; none of one that cannot be read.
+/// Returns the files and folders in a folder; none if it cannot be read.
 fn entries_of(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }

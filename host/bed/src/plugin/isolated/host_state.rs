@@ -10,7 +10,7 @@ const SELF: &str = "/proc/self";
 /// Folder in which the system describes the calling thread.
 const THREAD: &str = "/proc/thread-self";
 
-/// Limits of the process, and what each of its threads is scheduled by.
+/// Limits of the process, and the scheduling of each of its threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HostState {
     limits: String,
@@ -47,7 +47,7 @@ impl fmt::Display for HostPart {
 const IN_STAT: [usize; 3] = [16, 37, 38];
 
 impl HostState {
-    /// The process as it is now. Where the system does not show it, it has no limits and no threads.
+    /// Returns the current state of the process. If the system does not show it, it has no limits and no threads.
     pub(super) fn read() -> Self {
         let limits = fs::read_to_string(format!("{SELF}/limits")).unwrap_or_default();
         let threads = fs::read_dir(format!("{SELF}/task")).into_iter().flatten().flatten();
@@ -56,8 +56,8 @@ impl HostState {
         Self { limits, threads: threads.collect() }
     }
 
-    /// Returns the first part that has changed. An earlier thread is as it was, and a later one is one of
-    /// `later`. A part that the system no longer shows has changed.
+    /// Returns the first part that has changed. Earlier threads are unchanged, and later ones are in `later`. A part
+    /// that the system no longer shows has changed.
     pub(super) fn change_since(&self, before: &Self, later: &[Scheduling]) -> Option<HostPart> {
         if self.limits != before.limits {
             return Some(HostPart::Limits);
@@ -72,7 +72,7 @@ impl HostState {
     }
 }
 
-/// The host before there was any process of the plugin.
+/// State of the host before the plugin's process started.
 #[derive(Debug)]
 pub(super) struct HostAtStart {
     state: HostState,
@@ -88,19 +88,19 @@ impl HostAtStart {
         Self { state, made: looked.ok().and_then(|looked| looked.join().ok()).flatten() }
     }
 
-    /// The first part that has changed. The host may hold threads that it makes to the processors `held`.
+    /// Returns the first part that has changed. The host may hold threads that it makes to the processors `held`.
     pub(super) fn change(&self, held: &[u32]) -> Option<HostPart> {
         HostState::read().change_since(&self.state, &self.later(&list_of(held)))
     }
 
-    /// Returns the first part that has changed since this state, while the calling thread was pinned as it is
-    /// now: threads that it makes are pinned there, too.
+    /// Returns the first part that has changed since this state, with the calling thread pinned as now: its new threads
+    /// are pinned there, too.
     pub(super) fn change_during(&self, state: &HostState) -> Option<HostPart> {
         let own = scheduling(Path::new(THREAD)).map(|own| own.processors).unwrap_or_default();
         HostState::read().change_since(state, &self.later(&own))
     }
 
-    /// Threads that the host makes, as far as it is known.
+    /// Returns the known threads that the host makes.
     fn later(&self, held: &str) -> Vec<Scheduling> {
         let made_and_held =
             |made: &Scheduling| [made.clone(), Scheduling { processors: held.to_owned(), ..made.clone() }];
@@ -120,7 +120,7 @@ fn scheduling(thread: &Path) -> Option<Scheduling> {
     Some(Scheduling { priority, processors: processors.to_owned() })
 }
 
-/// Processors as the system lists them, such as `0,4-7`.
+/// Returns the processors as the system lists them, such as `0,4-7`.
 fn list_of(processors: &[u32]) -> String {
     let mut sorted = processors.to_vec();
     sorted.sort_unstable();

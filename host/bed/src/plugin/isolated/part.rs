@@ -8,7 +8,7 @@ use crate::plugin::isolated::fence::Exposure;
 /// The first version of Linux that keeps a process from files.
 const FENCED_SINCE: &str = "5.13";
 
-/// Keys that only the process itself can report, which it did before it loaded any code of the plugin.
+/// Keys that only the process itself can report, which it does before it loads any code of the plugin.
 const WORD_OF_PROCESS: [&str; 4] = ["landlock_abi", "files", "host_memory", "other_processes"];
 
 /// Describes the plugin's process for the result: which files it may use, and which restrictions apply to

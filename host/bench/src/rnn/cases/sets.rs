@@ -11,9 +11,9 @@ pub(in crate::rnn) struct Set {
 }
 
 impl Set {
-    /// All sets, a part of another one before that. The targets are 1.2 times the floor of each row at batch 1 and 1.15
-    /// times at more, against the best peer of the machine on which they were laid down; those of both cells of
-    /// table 1 and of the random layers stand for themselves.
+    /// All sets, subsets before their supersets. The targets are 1.2 times the floor of each row at batch 1 and 1.15
+    /// times at more, against the best peer of the machine on which they were laid down; those of both cells of table 1
+    /// and of the random layers stand for themselves.
     pub(in crate::rnn) const ALL: [Self; 11] = [
         Self::new("table 1, LSTM, batch 1", 1.87, |case| {
             is_table_1(case, Kind::Lstm) && case.layer.batch == 1
@@ -53,8 +53,8 @@ impl Set {
     }
 }
 
-/// Minimum ratio of medians of a single row, independent of the mean: no row may be slower than the best peer, and
-/// table 1 is ahead by more, especially with a batch that leaves the choice of the blocking.
+/// Returns the minimum ratio of medians of a single row, independent of the mean: no row may be slower than the best
+/// peer, and table 1 is ahead by more, especially with a batch that leaves the choice of the blocking.
 pub(in crate::rnn) fn row_target(case: &Case) -> f64 {
     let LayerCase { input, hidden, batch, .. } = case.layer;
     match case.group {
@@ -74,7 +74,7 @@ fn is_table_1(case: &Case, kind: Kind) -> bool {
     case.group == Group::Table1 && case.layer.kind == kind
 }
 
-/// The geometric mean; `None` of nothing.
+/// Returns the geometric mean; `None` without values.
 pub(in crate::rnn) fn geometric_mean(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().map(|value| value.ln()).sum();
     (!values.is_empty()).then(|| (sum / values.len() as f64).exp())

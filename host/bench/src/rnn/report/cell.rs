@@ -21,14 +21,14 @@ pub(super) fn microseconds(ns: f64) -> String {
     four_digits(ns / 1e3)
 }
 
-/// A median, marked if the answer is another one.
+/// Returns a median, marked if the answer is another one.
 pub(super) fn outcome_cell(entry: &Entry) -> String {
     let Some(measured) = entry.measured() else { return "error".to_owned() };
     let mark = if measured.is_same_answer() { "" } else { " !" };
     format!("{}{mark}", milliseconds(measured.times.median_ns))
 }
 
-/// A time with its number of threads.
+/// Returns a time with its number of threads.
 pub(super) fn best_cell(best: &Best<'_>) -> String {
     format!("{}/{}", milliseconds(best.ns), best.entry.threads)
 }

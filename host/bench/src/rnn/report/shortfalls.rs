@@ -1,4 +1,4 @@
-//! Rows that fall short, with what their time is made of.
+//! Rows that fall short, with the parts of their time.
 
 use proctor_rnn_layer::Precision;
 use proctor_rnn_limits::Reads;

@@ -21,7 +21,7 @@ use proctor_display::Table;
 use proctor_words::text::{counted, four_digits};
 
 impl Report {
-    /// Peers that were measured, in the order of the first row that has them.
+    /// Measured peers, in the order of the first row that has them.
     fn peers(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
         for entry in self.rows.iter().flat_map(|row| &row.entries) {
@@ -46,7 +46,7 @@ impl Report {
         Table { title: format!("{}{}", title(group), self.beside()), head, rows }
     }
 
-    /// End of the title of a table of times.
+    /// Returns the end of the title of a table of times.
     pub(super) fn beside(&self) -> &'static str {
         if self.interference.is_some() { ", beside a competitor" } else { "" }
     }
@@ -155,7 +155,7 @@ impl Report {
         (!rows.is_empty()).then_some(Table { title, head, rows })
     }
 
-    /// The rows that were streamed, if there are any.
+    /// Returns the rows that were streamed, if there are any.
     pub(super) fn streamed_table(&self) -> Option<Table> {
         let mut head = owned(&["layer", "call", "call p99"]);
         head.extend(self.threads.iter().map(|threads| format!("step/{threads}")));
@@ -184,7 +184,7 @@ impl Report {
         (!rows.is_empty()).then_some(Table { title, head, rows })
     }
 
-    /// How to read that table, and what bounds the set-up of a step.
+    /// Returns an explanation of that table, and of the bounds of a step's set-up.
     pub(super) fn streamed_notes(&self) -> Vec<String> {
         if self.streamed_rows().next().is_none() {
             return Vec::new();
@@ -206,7 +206,7 @@ impl Report {
         self.rows.iter().filter(|row| row.streamed(Figure::Median).is_some())
     }
 
-    /// The four ways beside each other, with what the last one gains over the first.
+    /// Returns the four ways side by side, with the gain of the last one over the first.
     pub(super) fn stages_table(&self, threads: usize) -> Table {
         let on = counted(threads as u64, "thread");
         let title =
@@ -232,7 +232,7 @@ impl Report {
         Table { title, head, rows: self.rows.iter().map(cells).collect() }
     }
 
-    /// A row for each number of cores.
+    /// Returns a row for each number of cores.
     pub(super) fn limits_table(&self) -> Table {
         let row = |speeds: &Speeds| {
             vec![

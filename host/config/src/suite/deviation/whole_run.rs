@@ -1,4 +1,4 @@
-//! Deviations of a run as a whole: of its benchmark, of its data set, of its mode and of its clock.
+//! Deviations of a run as a whole: in its benchmark, data set, mode and clock.
 
 use proctor_loadgen::TestSettings;
 use proctor_vocabulary::TestMode;

@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Checker<'_> {
-    /// A scenario of the load generator.
+    /// Returns a scenario of the load generator.
     pub(super) fn scenario(&mut self, key: &str, name: &str) -> Option<Scenario> {
         let found = Scenario::ALL.iter().copied().find(|scenario| scenario.name() == name);
         if found.is_none() {
@@ -83,7 +83,7 @@ impl Checker<'_> {
         (by_suite, scenarios)
     }
 
-    /// The bound that a table with this key has, if it has one.
+    /// Returns the bound that a table with this key has, if it has one.
     pub(super) fn bound_of(&mut self, table: &str, raw: &definition::Bound) -> Option<ServerBound> {
         let key = |name: &str| format!("{table}.{name}");
         match (raw.server_ms, raw.ttft_ms, raw.tpot_ms) {
@@ -101,7 +101,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The bound of Interactive, which a row has if, and only if, it has that scenario.
+    /// Returns the bound of Interactive, which a row has if, and only if, it has that scenario.
     pub(super) fn interactive(
         &mut self,
         row: &str,

@@ -1,4 +1,4 @@
-//! The offsets of an arrival process, drawn one after the other.
+//! The offsets of an arrival process, drawn one after another.
 
 use std::{f64::consts::TAU, sync::Arc};
 
@@ -7,7 +7,7 @@ use proctor_mt19937::Mt19937;
 use crate::arrivals::{ArrivalProcess, trace::Trace};
 
 impl ArrivalProcess {
-    /// The scheduled offsets at this mean rate, in ns from the first, ascending and without an end.
+    /// Returns the scheduled offsets at this mean rate, in ns from the first, ascending and without an end.
     ///
     /// Parameters and rate have to be such as [`check`](Self::check) takes: with others the offsets mean nothing, or
     /// are drawn for very long.
@@ -68,7 +68,7 @@ impl Offsets {
         Self { next_ns: 0, draw }
     }
 
-    /// The spacing, if it is even.
+    /// Returns the spacing, if it is even.
     #[must_use]
     pub fn even_spacing(&self) -> Option<EvenSpacing> {
         if let Draw::Constant(spacing) = &self.draw { Some(*spacing) } else { None }
@@ -103,7 +103,7 @@ impl Iterator for Offsets {
     }
 }
 
-/// A recorded offset at another rate. At the rate of the trace itself it stays as it is, to the nanosecond.
+/// Returns a recorded offset at another rate. At the rate of the trace itself it stays as it is, to the nanosecond.
 fn stretched(offset_ns: u128, stretch: f64) -> u64 {
     if stretch == 1.0 {
         return u64::try_from(offset_ns).unwrap_or(u64::MAX);
@@ -125,14 +125,14 @@ impl EvenSpacing {
         self.offset_ns(self.count - 1)
     }
 
-    /// The offset of the query with this number, from 0.
+    /// Returns the offset of the query with this number, from 0.
     #[inline] // As `Offsets::next`.
     #[must_use]
     pub fn offset_ns(&self, number: u64) -> u64 {
         (number as f64 * self.gap_ns) as u64
     }
 
-    /// The number of the first query at or behind this offset.
+    /// Returns the number of the first query at or behind this offset.
     #[must_use]
     pub fn first_at(&self, offset_ns: u64) -> u64 {
         // The quotient may be off by one, from rounding here or in the offsets.
@@ -161,12 +161,12 @@ impl FineClock {
     }
 }
 
-/// An exponentially distributed number with mean 1.
+/// Returns an exponentially distributed number with mean 1.
 fn exponential(rng: &mut Mt19937) -> f64 {
     -(1.0 - rng.canonical()).ln()
 }
 
-/// A normally distributed number.
+/// Returns a normally distributed number.
 ///
 /// Source: G. E. P. Box and M. E. Muller, "A note on the generation of random normal deviates", 1958.
 fn normal(rng: &mut Mt19937) -> f64 {
@@ -206,10 +206,10 @@ impl GammaGap {
     }
 }
 
-/// On and off periods in turn.
+/// Alternating on and off periods.
 #[derive(Debug, Clone)]
 struct Periods {
-    /// On and off: the mean length, and the mean gap in such a period, which may be infinite.
+    /// Mean length of an on or off period, and the mean gap in such a period, which may be infinite.
     length_ns: [f64; 2],
     gap_ns: [f64; 2],
     /// 0 in an on period, 1 in an off period.
@@ -256,8 +256,8 @@ struct Wave {
 }
 
 impl Wave {
-    /// Time until the next query. Candidates come at the highest rate; one is taken with the ratio of the rate at its
-    /// instant to that.
+    /// Returns the time until the next query. Candidates come at the highest rate; one is taken with the ratio of the
+    /// rate at its instant to that.
     ///
     /// Source: P. A. W. Lewis and G. S. Shedler, "Simulation of nonhomogeneous Poisson processes by thinning", 1979.
     fn draw_ns(&self, rng: &mut Mt19937, offset_ns: u64, fraction_ns: f64) -> f64 {

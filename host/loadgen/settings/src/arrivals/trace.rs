@@ -1,8 +1,8 @@
 //! A recorded trace of arrivals, and the reader of its file.
 //!
-//! A line for each arrival, with its instant in seconds from any origin, ascending. A first line that is no number is a
-//! header and names the unit: `s`, `ms`, `us` or `ns`, or a name that ends in one of them, such as `arrival_ms`. Empty
-//! lines mean nothing.
+//! A line for each arrival, with its instant in seconds from any origin, ascending. A first line that is not a number
+//! is a header and names the unit: `s`, `ms`, `us` or `ns`, or a name that ends in one of them, such as `arrival_ms`.
+//! Empty lines mean nothing.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use proctor_vocabulary::beginning::BYTE_ORDER_MARK_UTF8;
 const MAX_SPAN_NS: u64 = 1_000_000_000_000_000_000;
 /// Maximum number of characters of a value in a message.
 const SHOWN_MAX: usize = 40;
-/// Significant digits that are looked at: more than any number of nanoseconds has.
+/// Significant digits that are examined: more than any number of nanoseconds has.
 const DIGITS_MAX: u128 = 10_u128.pow(28);
 
 /// Recorded arrivals: at least two, at two instants at least.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Trace {
     name: String,
-    /// From the first, ascending.
+    /// Offsets from the first, ascending.
     offsets_ns: Vec<u64>,
     /// Time from the first arrival to its repetition: a mean gap lies between the last arrival and the next first.
     period_ns: u64,
@@ -110,7 +110,7 @@ impl Trace {
         Self::new(name, offsets_ns)
     }
 
-    /// A trace of offsets from the first arrival, ascending.
+    /// Creates a trace of offsets from the first arrival, ascending.
     fn new(name: &str, mut offsets_ns: Vec<u64>) -> Result<Self, TraceError> {
         offsets_ns.shrink_to_fit();
         let count = offsets_ns.len();
@@ -122,25 +122,25 @@ impl Trace {
         Ok(Self { name: name.to_owned(), offsets_ns, period_ns: span_ns + gap_ns })
     }
 
-    /// The name that it was given.
+    /// Returns the name that it was given.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Number of its arrivals.
+    /// Returns the number of its arrivals.
     #[must_use]
     pub fn arrival_count(&self) -> u64 {
         self.offsets_ns.len() as u64
     }
 
-    /// The time from its first arrival to the first of its repetition, as recorded.
+    /// Returns the time from its first arrival to the first of its repetition, as recorded.
     #[must_use]
     pub fn period_ns(&self) -> u64 {
         self.period_ns
     }
 
-    /// The mean rate, as recorded.
+    /// Returns the mean rate, as recorded.
     #[must_use]
     pub fn rate_qps(&self) -> f64 {
         self.arrival_count() as f64 * 1e9 / self.period_ns as f64
@@ -152,7 +152,7 @@ impl Trace {
         query_count.saturating_sub(1) / self.arrival_count()
     }
 
-    /// The offset of an arrival, from 0, counted on through the repetitions.
+    /// Returns the offset of an arrival, from 0, counted on through the repetitions.
     pub(crate) fn offset_ns(&self, number: u64) -> u128 {
         let (round, position) = (number / self.arrival_count(), number % self.arrival_count());
         u128::from(round) * u128::from(self.period_ns) + u128::from(self.offsets_ns[position as usize])
@@ -176,7 +176,7 @@ enum Wrong {
     TooLarge,
 }
 
-/// The text as it is shown in a message.
+/// Returns the text as shown in a message.
 fn shown(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let mut shown: String = text.chars().take(SHOWN_MAX).collect();
@@ -194,13 +194,13 @@ fn unit_decimals(header: &[u8]) -> Option<i32> {
         .find_map(|(name, decimals)| (unit == name).then_some(decimals))
 }
 
-/// The text as a number, which may be infinite or NaN.
+/// Returns the text as a number, which may be infinite or NaN.
 fn number(text: &[u8]) -> Option<(&str, f64)> {
     let text = str::from_utf8(text).ok()?;
     Some((text, text.parse().ok()?))
 }
 
-/// The instant in ns, rounded to the nearest; a unit has this many decimals down to a nanosecond.
+/// Returns the instant in ns, rounded to the nearest; a unit has this many decimals down to a nanosecond.
 ///
 /// The digits are read one by one: a double has too few of them for an instant of today in seconds.
 fn instant_ns(text: &[u8], decimals: i32) -> Result<u64, Wrong> {

@@ -1,4 +1,4 @@
-//! From the table of keys to changed settings.
+//! Turns the table of keys into changed settings.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ use crate::{test_settings::TestSettings, value::SettingValue};
 pub struct Applied {
     /// Field of [`TestSettings`].
     pub setting: &'static str,
-    /// The whole key, as it stands in the file.
+    /// The whole key, as written in the file.
     pub key: String,
     /// Line in the file, from 1.
     pub line: u64,
@@ -49,20 +49,20 @@ pub struct ConfigFileReport {
 /// Another model than the one that is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherModel {
-    /// Its name in the file.
+    /// Name in the file.
     pub name: String,
-    /// Its first line, from 1.
+    /// First line, from 1.
     pub line: u64,
 }
 
 /// Applies the text of a file to `settings`.
 ///
-/// `model` is the first part of the keys to look for, `scenario` the second one for keys that are not bound to a
-/// scenario of their own. The scenario in `settings` is neither read nor changed. Pass [`super::BUILTIN`] with
+/// `model` is the first part of the keys to look for, `scenario` the second one for keys that are not bound to their
+/// own scenario. The scenario in `settings` is neither read nor changed. Pass [`super::BUILTIN`] with
 /// [`ConfigFileKind::Builtin`] for the built-in values.
 ///
 /// # Errors
-/// Every line that LoadGen rejects; `settings` is unchanged then.
+/// Returns every line that LoadGen rejects; `settings` is unchanged then.
 ///
 /// Source: LoadGen 6.0.17, `TestSettings::FromConfig`.
 pub fn apply(
@@ -110,7 +110,7 @@ pub fn apply(
 /// privileges of the built-in text, so that it cannot change the seeds.
 ///
 /// # Errors
-/// Every line in error; `settings` is unchanged then.
+/// Returns every line in error; `settings` is unchanged then.
 pub fn apply_audit(
     text: &str,
     settings: &mut TestSettings,
@@ -141,7 +141,7 @@ fn apply_rule(
     (Some(Applied { setting: rule.setting, key: entry.key.to_owned(), line: entry.line }), told)
 }
 
-/// The value for the setting; `None` only for a number that is no mode.
+/// Returns the value for the setting; `None` only for a number that is not a mode.
 fn convert(conversion: Conversion, word: &str) -> Option<SettingValue> {
     let (integer, _) = number::unsigned(word);
     Some(match conversion {
@@ -159,7 +159,7 @@ fn convert(conversion: Conversion, word: &str) -> Option<SettingValue> {
     })
 }
 
-/// The surprise about the value that came of a word, if there is one.
+/// Returns the surprise about the value that came of a word, if there is one.
 fn surprise(rule: &Rule, word: &str, value: &SettingValue) -> Option<IgnoredReason> {
     let (used, whole) = number::unsigned(word);
     let factor = match rule.conversion {
@@ -196,7 +196,7 @@ const OF_NO_FILE: [(&str, &str); 2] = [
     ("target_duration", "min_duration is the least length of a run"),
 ];
 
-/// The character that is a comment for LoadGen as a word of its own alone.
+/// The character that is a comment for LoadGen as its own word alone.
 const COMMENT: char = '#';
 
 /// Returns the reason why LoadGen would read this key in no run, if there is one.
@@ -241,8 +241,8 @@ fn unread(entry: Entry<'_>) -> Option<Ignored> {
     if read { None } else { ignored(IgnoredReason::NotForScenario) }
 }
 
-/// The key that LoadGen reads where a model is run as Interactive: `mlperf.conf` has a second name for some models,
-/// which ends in `-interactive`, with lines for Server.
+/// Returns the key that LoadGen reads where a model is run as Interactive: `mlperf.conf` has a second name for some
+/// models, which ends in `-interactive`, with lines for Server.
 fn as_server(model: &str, name: &str) -> String {
     let own = format!("{model}-interactive.Server.");
     let is_known = BUILTIN.lines().any(|line| line.starts_with(&own));

@@ -8,7 +8,7 @@ use proctor_vocabulary::OddSpace;
 pub struct Ignored {
     /// Line in the file, from 1.
     pub line: u64,
-    /// The key, as it stands in the file.
+    /// The key, as written in the file.
     pub key: String,
     /// Reason why it has no effect, or not its apparent one.
     pub reason: IgnoredReason,
@@ -32,10 +32,10 @@ pub enum IgnoredReason {
         "is ignored, as a comment would be; LoadGen's comments begin with `# `: put a space after the `#`"
     )]
     Comment,
-    /// A percentile of less than 1, which is meant as a fraction.
+    /// A percentile of less than 1, which is intended as a fraction.
     #[error("is in percent: {word} counts as {word} %; write {percent} if that percentile is meant")]
     Percent {
-        /// The value as it stands in the file.
+        /// The value as written in the file.
         word: String,
         percent: String,
     },
@@ -68,34 +68,34 @@ pub enum IgnoredReason {
         "is ignored: {word} is no mode; 0 is SubmissionRun, 1 AccuracyOnly, 2 PerformanceOnly, 3 FindPeakPerformance"
     )]
     InvalidMode {
-        /// The value as it stands in the file.
+        /// The value as written in the file.
         word: String,
     },
     /// The setting takes whole numbers, so LoadGen uses only the start of the value.
     #[error("takes a whole number: {word} counts as {used}")]
     CutToInteger {
-        /// The value as it stands in the file.
+        /// The value as written in the file.
         word: String,
         /// The integer that LoadGen reads from it, before any conversion of units.
         used: u64,
     },
     #[error("is octal with its leading 0: {word} counts as {used}")]
     Octal {
-        /// The value as it stands in the file.
+        /// The value as written in the file.
         word: String,
         /// The integer that LoadGen reads from it, before any conversion of units.
         used: u64,
     },
     #[error("does not fit: with {word}, {setting} is {used}")]
     Wrapped {
-        /// The value as it stands in the file.
+        /// The value as written in the file.
         word: String,
         setting: &'static str,
         used: u64,
     },
     #[error("is off: only 1 switches it on, not {word}")]
     NotOne {
-        /// The value as it stands in the file.
+        /// The value as written in the file.
         word: String,
     },
     #[error("has several values: only the last one, {word}, counts")]

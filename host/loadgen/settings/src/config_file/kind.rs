@@ -3,7 +3,7 @@
 /// The built-in `mlperf.conf`, with the values of LoadGen 6.0.17.
 pub const BUILTIN: &str = include_str!("mlperf.conf");
 
-/// Which privileges a file has.
+/// Privileges of a file.
 ///
 /// Source: LoadGen 6.0.17, the `conf_type` argument of `FromConfig`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Errors of the configuration files as LoadGen's detail log has them.
+//! Errors of the configuration files as in LoadGen's detail log.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// Returns those of a file that was applied, or could not be.
+    /// Returns the settings of a file that was applied, or could not be.
     #[must_use]
     pub fn of(applied: &Result<ConfigFileReport, Vec<ConfigFileError>>) -> Vec<Self> {
         match applied {

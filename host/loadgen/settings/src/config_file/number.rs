@@ -1,6 +1,6 @@
 //! Numbers as the C functions `strtod` and `strtoull` read them, on which LoadGen's files rest.
 
-/// The value of `word` if `strtod` consumes it wholly.
+/// Returns the value of `word` if `strtod` consumes all of it.
 ///
 /// Every word that `strtoul` with base 0 consumes wholly is such a number, too, so this alone decides what LoadGen
 /// accepts as a value.
@@ -18,7 +18,7 @@ pub(super) fn double(word: &str) -> Option<f64> {
     Some(if negative { -value } else { value })
 }
 
-/// The value that `strtoull` with base 0 reads from the start of `word`; 0 if it starts with no digit.
+/// Returns the value that `strtoull` with base 0 reads from the start of `word`; 0 if it starts with no digit.
 ///
 /// `0x` is hexadecimal, a leading 0 octal; a minus sign negates modulo 2^64; too large is 2^64 - 1. The second value
 /// says whether the whole word was consumed.
@@ -72,7 +72,8 @@ fn is_nan(lower: &str) -> bool {
     rest.is_empty() || inside.is_some_and(|text| text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
 }
 
-/// The part of a hexadecimal float after `0x`: digits, an optional point, an optional binary exponent after `p`.
+/// Returns the part of a hexadecimal float after `0x`: digits, an optional point, an optional binary exponent after
+/// `p`.
 fn hex_double(text: &str) -> Option<f64> {
     let (mantissa, exponent) = match text.split_once('p') {
         Some((mantissa, exponent)) => (mantissa, decimal_exponent(exponent)?),
@@ -99,7 +100,7 @@ fn hex_double(text: &str) -> Option<f64> {
     Some(scaled(bits, scale))
 }
 
-/// `bits * 2^scale`, rounded once to the nearest double, to even between two.
+/// Returns `bits * 2^scale`, rounded once to the nearest double, to even if halfway.
 fn scaled(bits: u64, scale: i32) -> f64 {
     /// The exponent of the smallest double.
     const SMALLEST: i32 = -1074;
@@ -116,7 +117,7 @@ fn scaled(bits: u64, scale: i32) -> f64 {
     libm::ldexp((kept + u64::from(up)) as f64, SMALLEST)
 }
 
-/// A decimal exponent, kept within bounds beyond which every result is 0 or infinite anyway.
+/// Returns a decimal exponent, kept within bounds beyond which every result is 0 or infinite anyway.
 fn decimal_exponent(text: &str) -> Option<i32> {
     let (negative, digits) = split_sign(text);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! From the text of a file to its table of keys.
+//! Turns the text of a file into its table of keys.
 
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ fn space_note(space: &Option<OddSpace>) -> String {
 }
 
 impl ConfigFileError {
-    /// LoadGen's entry in the detail log for this line, under `error_invalid_config`.
+    /// Returns LoadGen's entry in the detail log for this line, under `error_invalid_config`.
     #[must_use]
     pub fn log_text(&self) -> String {
         match self.kind {
@@ -92,7 +92,7 @@ impl<'a> Table<'a> {
         if errors.is_empty() { Ok(table) } else { Err(errors) }
     }
 
-    /// The entry for a wanted model, scenario and name. A wildcard model goes before a wildcard scenario.
+    /// Returns the entry for a wanted model, scenario and name. A wildcard model goes before a wildcard scenario.
     pub(super) fn find(&self, model: &str, scenario: &str, name: &str) -> Option<Entry<'a>> {
         let parts = [(model, scenario), ("*", scenario), (model, "*"), ("*", "*")];
         parts
@@ -101,7 +101,7 @@ impl<'a> Table<'a> {
             .copied()
     }
 
-    /// The entry for this model in any scenario, if one for any model in this scenario goes before it.
+    /// Returns the entry for this model in any scenario, if one for any model in this scenario goes before it.
     pub(super) fn shadowed(&self, model: &str, scenario: &str, name: &str) -> Option<Ignored> {
         let get = |model, scenario| self.entries.get(format!("{model}.{scenario}.{name}").as_str());
         let (winner, loser) = (get("*", scenario)?, get(model, "*")?);
@@ -113,7 +113,7 @@ impl<'a> Table<'a> {
         Some(Ignored { line: loser.line, key: loser.key.to_owned(), reason })
     }
 
-    /// All entries in the order of their lines.
+    /// Returns all entries in the order of their lines.
     pub(super) fn entries(&self) -> Vec<Entry<'a>> {
         let mut entries: Vec<_> = self.entries.values().copied().collect();
         entries.sort_by_key(|entry| entry.line);
@@ -153,7 +153,7 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// A key with nothing after it: a comment without a space, or an assignment without spaces.
+    /// Handles a key without a value: a comment without a space, or an assignment without spaces.
     fn ignore_lone_word(&mut self, line: u64, word: &str) {
         if !word.starts_with('#') {
             let reason = match OddSpace::find(word) {

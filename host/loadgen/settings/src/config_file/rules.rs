@@ -30,7 +30,7 @@ pub(super) struct Rule {
     pub(super) conversion: Conversion,
     /// True if only the built-in file may set it.
     pub(super) builtin_only: bool,
-    /// A switch that has to be on, when the key is looked up, for it to have an effect.
+    /// A switch that must be on when the key is read, for it to have an effect.
     pub(super) needs: Option<&'static str>,
 }
 
@@ -109,7 +109,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::run("accuracy_log_sampling_target", PLAIN),
 ];
 
-/// The key names that LoadGen reads (the last part of `model.scenario.name`), each once.
+/// Returns the key names that LoadGen reads (the last part of `model.scenario.name`), each once.
 pub fn config_keys() -> impl Iterator<Item = &'static str> {
     RULES
         .iter()
@@ -118,8 +118,8 @@ pub fn config_keys() -> impl Iterator<Item = &'static str> {
         .map(|(_, r)| r.name)
 }
 
-/// Returns the setting that a key name stands for in a scenario, and the factor from the key's unit to the
-/// setting's: `target_latency` in Server is `server_target_latency_ns`, times 1,000,000.
+/// Returns the setting that a key name sets in a scenario, and the factor from the key's unit to the setting's:
+/// `target_latency` in Server is `server_target_latency_ns`, times 1,000,000.
 ///
 /// Returns `None` if LoadGen does not read the key in that scenario.
 pub fn setting_of_key(name: &str, scenario: Scenario) -> Option<(&'static str, f64)> {
@@ -133,8 +133,7 @@ pub fn setting_of_key(name: &str, scenario: Scenario) -> Option<(&'static str, f
     Some((rule.setting, factor))
 }
 
-/// Returns the scenario in which a setting matters, by the keys that stand for it; `None` if it matters in
-/// all, or if no key stands for it.
+/// Returns the scenario in which a setting matters, by its keys; `None` if it matters in all, or has no key.
 #[must_use]
 pub fn scenario_of_setting(setting: &str) -> Option<Scenario> {
     RULES.iter().find(|rule| rule.setting == setting)?.scenario

@@ -1,4 +1,4 @@
-//! Refuses settings that no run can be made of, before anything is run.
+//! Refuses settings that make no valid run, before anything runs.
 
 use std::{fmt, ops::RangeInclusive};
 
@@ -30,9 +30,9 @@ const MAX_ISSUERS: u64 = 1024;
 const QPS_RANGE: RangeInclusive<f64> = 1e-6..=MAX_QPS;
 /// The highest rate.
 pub const MAX_QPS: f64 = 1e9;
-/// By how much the search for the peak may widen its boundaries at a time.
+/// Range of the factor by which the search for the peak may widen its boundaries at a time.
 const PEAK_STEP_RANGE: RangeInclusive<f64> = 0.001..=1000.0;
-/// To how many decimals the search for the peak may go; a rate has no more than that.
+/// Maximum number of decimals in the search for the peak; a rate has no more than that.
 const PEAK_DECIMALS: RangeInclusive<i32> = 0..=9;
 /// Shares of queries that a percentile can be of. Early stopping needs some queries below and some above it.
 const QUANTILE_RANGE: RangeInclusive<f64> = 0.000_001..=0.999_999;
@@ -44,7 +44,7 @@ const INTERVAL_MS_RANGE: RangeInclusive<f64> = 0.001..=3_600_000.0;
 /// The longest phase of MultiStream at fixed intervals, in ns: as [`MAX_DURATION_MS`].
 const MAX_INTERVALS_NS: u64 = MAX_DURATION_MS * 1_000_000;
 
-/// Settings that no run can be made of.
+/// Settings that make no valid run.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum SettingsError {
@@ -62,7 +62,7 @@ pub enum SettingsError {
     Conflict {
         first: &'static str,
         second: &'static str,
-        /// In which case, or empty.
+        /// Condition of the check, or empty.
         why: &'static str,
     },
 }

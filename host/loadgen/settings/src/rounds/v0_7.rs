@@ -4,5 +4,5 @@
 
 use super::{Round, v0_5};
 
-/// For the load generator nothing but another name.
+/// Only another name for the load generator.
 pub(super) const ROUND: Round = Round { name: "v0.7", ..v0_5::ROUND };

@@ -8,7 +8,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// Fewer queries over a bound than this may be chance, such as a first query that is always slow.
 const OVER_COUNT_MIN: usize = 3;
-/// By so many standard deviations the share over a bound is beyond the one that is allowed.
+/// Number of standard deviations by which a share over a bound must exceed the allowed one.
 const DEVIATIONS: f64 = 3.0;
 
 /// Latencies of queries that did not wait for others, in ns, sorted ascending.
@@ -21,8 +21,8 @@ pub(super) struct Alone {
 }
 
 impl Alone {
-    /// Takes scheduled instants and times to the completion in the order of issue, and the latencies that are asked for
-    /// in the same order; all in ns.
+    /// Takes scheduled instants and times to the completion in the order of issue, and the requested latencies in the
+    /// same order; all in ns.
     pub(super) fn new(samples: &[(u64, u64)], latencies_ns: impl Iterator<Item = u64>) -> Self {
         let (present, server_count) = (concurrency(samples), servers(samples));
         let all: Vec<_> = present.into_iter().zip(latencies_ns).collect();

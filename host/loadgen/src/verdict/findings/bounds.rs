@@ -25,7 +25,7 @@ const STEPS: usize = 14;
 /// More queries than this are not advised: the share over the bound is at the edge then.
 const QUERIES_MAX: u64 = 1 << 24;
 
-/// Advice if a lower rate helps, but the run does not show which one.
+/// Advice if a lower rate helps, but the run does not show which.
 const SOME_LOWER_RATE: &str = "lower server_target_qps; the run does not tell by how much";
 
 /// Rates below the test's, as far as the run shows them.
@@ -46,7 +46,7 @@ struct Bounded {
     is_met: bool,
 }
 
-/// The bounds that the test has: of the latency or, in token runs, of the first and of the further tokens.
+/// Returns the bounds that the test has: of the latency or, in token runs, of the first and of the further tokens.
 fn bounded(evidence: &Evidence<'_>) -> Vec<Bounded> {
     let Evidence { settings, result, .. } = evidence;
     if settings.request.scenario != Scenario::Server {
@@ -78,7 +78,7 @@ fn bounded(evidence: &Evidence<'_>) -> Vec<Bounded> {
     }
 }
 
-/// One finding for each bound. None counts as met where samples were not answered, or nothing was measured.
+/// Returns one finding for each bound. None counts as met where samples were not answered, or nothing was measured.
 pub(super) fn bounds(evidence: &Evidence<'_>) -> Vec<Finding> {
     let quantile = evidence.settings.target_latency_percentile;
     let finding = |it: Bounded| {
@@ -91,7 +91,7 @@ pub(super) fn bounds(evidence: &Evidence<'_>) -> Vec<Finding> {
     bounded(evidence).into_iter().filter(counts).map(finding).collect()
 }
 
-/// The share of queries over their interval, in MultiStream at fixed intervals.
+/// Returns the share of queries over their interval, in MultiStream at fixed intervals.
 pub(super) fn intervals(evidence: &Evidence<'_>) -> Option<Finding> {
     let result = evidence.result.intervals?;
     let (late_count, allowed_count) = (result.record.late_query_count, result.allowed_late_query_count);
@@ -208,7 +208,7 @@ fn total_queries(count: u64, over_count: u64, quantile: f64) -> Option<u64> {
     Some(enough)
 }
 
-/// The latencies of a measure in the order of issue, in ns.
+/// Returns the latencies of a measure in the order of issue, in ns.
 fn latencies_ns<'a>(evidence: &Evidence<'a>, measure: Measure) -> Latencies<'a> {
     let tokens = evidence.record.tokens.as_ref();
     let list = match measure {
@@ -219,7 +219,7 @@ fn latencies_ns<'a>(evidence: &Evidence<'a>, measure: Measure) -> Latencies<'a> 
     Latencies::List(list.map_or(&[], |list| list))
 }
 
-/// At which rate the bound would be met, and how long a run takes there.
+/// Returns the rate at which the bound would be met, and how long a run takes there.
 pub(super) fn lower_rate(
     evidence: &Evidence<'_>,
     measure: Measure,
@@ -271,7 +271,7 @@ fn tells(evidence: &Evidence<'_>, latencies_ns: Latencies<'_>) -> bool {
     !evidence.samples.is_empty() && latencies_ns.len() >= evidence.samples.len() as u64
 }
 
-/// The run as a queue of queries with these latencies.
+/// Returns the run as a queue of queries with these latencies.
 fn replay(evidence: &Evidence<'_>, latencies_ns: Latencies<'_>) -> Option<Replay> {
     if !tells(evidence, latencies_ns) {
         return None;
@@ -341,7 +341,7 @@ fn highest(target_qps: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
     Some(good)
 }
 
-/// By the number of queries in the system: the rate is lowered as far as that has to fall.
+/// Lowers the rate by the number of queries in the system.
 fn rates_by_concurrency(evidence: &Evidence<'_>, times_ns: Latencies<'_>, bound_ns: u64) -> LowerRates {
     let quantile = evidence.settings.target_latency_percentile;
     let mut beside: Vec<_> = concurrency(&evidence.samples).into_iter().zip(times_ns.iter()).collect();
@@ -364,7 +364,7 @@ fn rates_by_concurrency(evidence: &Evidence<'_>, times_ns: Latencies<'_>, bound_
     LowerRates::TooFast { alone_ns: percentile(&alone, quantile) }
 }
 
-/// The number cut to three digits.
+/// Returns the number cut to three digits.
 fn three_digits(value: f64) -> f64 {
     let digits = value.log10().floor() as i32 - 2;
     // A negative power of ten is no double, a positive one is.

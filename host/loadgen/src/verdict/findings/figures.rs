@@ -18,7 +18,8 @@ use crate::{
     },
 };
 
-/// One finding for each rule about figures, in the order of the summary: bounds, duration, queries, early stopping.
+/// Returns one finding for each rule about figures, in the order of the summary: bounds, duration, queries, early
+/// stopping.
 pub(crate) fn of_figures(evidence: &Evidence<'_>, number: usize) -> Vec<Finding> {
     let mut findings = bounds::bounds(evidence);
     findings.extend(bounds::intervals(evidence));
@@ -76,7 +77,7 @@ fn name_outstanding(findings: &mut [Finding], evidence: &Evidence<'_>) {
 /// Share of a bound above which the bound limits a Server.
 const NEAR_BOUND: f64 = 0.8;
 
-/// Marks what limits the result and what limits the length, if nothing is broken.
+/// Marks the limits of the result and of the length, if nothing is broken.
 fn mark_limits(findings: &mut Vec<Finding>, settings: &EffectiveSettings) {
     if findings.iter().any(|finding| finding.status == Status::Broken) {
         return;
@@ -100,8 +101,8 @@ fn mark_limits(findings: &mut Vec<Finding>, settings: &EffectiveSettings) {
 const BELOW_PEAK: &str = "the peak is where the bound is only just kept, so make a run at a rate below it with \
                           --mode performance, or search with host find-max";
 
-/// Adds to the findings about the run at a peak what only the search knows: that it would end at the same rate again,
-/// and why it did not go on to the next one.
+/// Adds the knowledge of the search to the findings about the run at a peak: that it would end at the same rate again,
+/// and why it did not continue to the next one.
 pub(crate) fn of_peak(findings: &mut Vec<Finding>, search: &PeakSearch, settings: &EffectiveSettings) {
     let Some((above_qps, not_met)) = search.above_peak() else { return };
     send_below_peak(findings, min_under_latency_queries(0, settings.target_latency_percentile));

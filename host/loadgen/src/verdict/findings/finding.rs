@@ -11,14 +11,14 @@ use crate::{
     },
 };
 
-/// Something that the verdict of a test rests on.
+/// A fact that the verdict of a test rests on.
 ///
 /// Displays as a sentence: the measurement, and after a colon the remedy, if there is one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// The rule that it is about.
+    /// The rule in question.
     pub rule: Rule,
-    /// The part of the test that it is about.
+    /// The part of the test in question.
     pub scope: Scope,
     /// True if the rule is kept.
     pub status: Status,
@@ -35,7 +35,7 @@ pub struct Finding {
     /// The limit that ended the run before the rule was kept.
     pub ended_by: Option<Limit>,
     /// Limits that a run which follows the remedy would reach too early, by the names of their settings: to be set to
-    /// 0, which is no limit.
+    /// 0, which is not a limit.
     pub lift: Vec<&'static str>,
     /// Event, if the numbers do not show it.
     pub(crate) cause: Option<Cause>,
@@ -64,7 +64,7 @@ pub enum Rule {
     MinQueryCount,
     /// Minimum number of samples that may be completed.
     MinSampleCount,
-    /// No rule: the rate that was asked for, with no bound near.
+    /// No rule: the requested rate, with no bound near.
     TargetRate,
     /// No rule: the next rate that a search for the peak has tried, which is not met.
     NextRate,
@@ -72,9 +72,9 @@ pub enum Rule {
     Completion(ViolationKind),
     /// Every issued sample has a completion.
     Missing,
-    /// The last query comes to an end.
+    /// The last query must end.
     Stalled,
-    /// The test comes to its end by itself.
+    /// The test ends by itself.
     Interrupted,
     /// The library unloads the samples that it has loaded.
     Unload,
@@ -91,7 +91,7 @@ pub enum Scope {
     Phase(usize),
     /// The whole test.
     Test,
-    /// The caller, who sees more than the load generator.
+    /// The caller, who knows more than the load generator.
     Caller,
     /// The run that the test is a part of, if the caller makes one of several.
     Run,
@@ -150,9 +150,9 @@ impl fmt::Display for Fault {
 /// A latency with a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// From the scheduled instant to the completion.
+    /// Time from the scheduled instant to the completion.
     Latency,
-    /// From the scheduled instant to the first token (TTFT).
+    /// Time from the scheduled instant to the first token (TTFT).
     FirstToken,
     /// The mean between the tokens after the first (TPOT).
     PerOutputToken,
@@ -161,11 +161,11 @@ pub enum Measure {
 /// Whether a rule is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It is not: the test is INVALID.
+    /// The rule is broken: the test is INVALID.
     Broken,
-    /// It is, and it is what limits the result or the length of the run most.
+    /// The rule is met, and limits the result or the length of the run most.
     Limiting,
-    /// It is, with room to spare.
+    /// The rule is met, with room to spare.
     Met,
 }
 
@@ -197,7 +197,7 @@ pub enum Remedy {
     },
     /// Issue more queries at the same rate: raise `min_query_count`.
     MoreQueries {
-        /// Number of further queries that are enough if all of them are under the bound.
+        /// Number of further queries that suffice if all of them are under the bound.
         fewest: u64,
         /// Number of queries that there should be in all, at the measured share of queries over the bound.
         total: u64,
@@ -211,21 +211,21 @@ pub enum Remedy {
         /// New value, in its own unit; for a limit, 0 means none.
         value: u64,
     },
-    /// Change a setting, or do something else instead.
+    /// Change a setting, or act otherwise.
     SetOr {
         /// Name of the setting.
         setting: &'static str,
         /// The value to give it, in its own unit.
         value: u64,
-        /// The other thing, as a noun.
+        /// The other action, as a noun.
         other: &'static str,
     },
-    /// Something else.
+    /// Another action.
     Do(&'static str),
 }
 
 impl Rule {
-    /// A name for programs.
+    /// Returns a name for programs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -271,7 +271,7 @@ impl Rule {
 }
 
 impl Finding {
-    /// A rule that two numbers decide about.
+    /// Creates a rule that two numbers decide about.
     pub(crate) fn compared(rule: Rule, is_kept: bool, measured: f64, bound: f64, unit: Unit) -> Self {
         Self {
             rule,
@@ -315,15 +315,15 @@ impl Finding {
         Self::objection(Rule::Caller, Scope::Caller, Cause::Caller(Fault(Arc::new(fault))), advice)
     }
 
-    /// Something that makes a run INVALID and is no matter of a single test. `fault` displays as a sentence, which says
-    /// what to do, too.
+    /// A reason for INVALID that does not concern a single test. `fault` displays as a sentence, which also says what
+    /// to do.
     #[must_use]
     pub fn of_run(fault: impl fmt::Display + fmt::Debug + Send + Sync + 'static) -> Self {
         Self { scope: Scope::Run, ..Self::of_caller(fault, None) }
     }
 
-    /// The fault that the caller gave to [`of_caller`](Self::of_caller) or [`of_run`](Self::of_run), if it is one of
-    /// this type.
+    /// Returns the fault that the caller gave to [`of_caller`](Self::of_caller) or [`of_run`](Self::of_run), if it is
+    /// one of this type.
     #[must_use]
     pub fn caller_fault<T: 'static>(&self) -> Option<&T> {
         match &self.cause {

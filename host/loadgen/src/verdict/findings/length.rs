@@ -17,7 +17,7 @@ pub(super) const UNIQUE: Remedy = Remedy::Do(
     "performance_issue_unique issues each sample of the performance set once, which is not enough: turn it off",
 );
 
-/// Duration, queries and samples.
+/// Returns the findings about duration, queries and samples.
 pub(super) fn lengths(evidence: &Evidence<'_>) -> Vec<Finding> {
     let Evidence { settings, result, record, .. } = evidence;
     let duration_ns = deciding_duration_ns(record, settings) as f64;
@@ -60,7 +60,7 @@ fn longer_latency(evidence: &Evidence<'_>) -> Option<(u64, u64)> {
     (latency_ns > ns && count < settings.min_query_count).then_some((value, count))
 }
 
-/// The change that makes equal issue want no more queries than there is time for.
+/// Returns the change that makes equal issue want no more queries than there is time for.
 fn by_expected_latency(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
     let (value, count) = longer_latency(evidence)?;
     let remedy = Remedy::Set { setting: EXPECTED_LATENCY, value };
@@ -72,14 +72,14 @@ pub(super) fn least_query_count(evidence: &Evidence<'_>) -> u64 {
     longer_latency(evidence).map_or(evidence.settings.min_query_count, |(_, count)| count)
 }
 
-/// The time of a run at this rate that has at least this many queries, or samples of Offline, in ns.
+/// Returns the time of a run at this rate that has at least this many queries, or samples of Offline, in ns.
 fn run_ns(evidence: &Evidence<'_>, least_count: u64, qps: f64) -> Option<u64> {
     let for_duration = qps * evidence.settings.request.min_duration_ms as f64 / 1e3;
     let needed_ns = (least_count as f64).max(for_duration) * 1e9 / qps;
     needed_ns.is_finite().then_some(needed_ns as u64)
 }
 
-/// The samples of Offline's query at this expected rate.
+/// Returns the samples of Offline's query at this expected rate.
 fn offline_samples(evidence: &Evidence<'_>, expected_qps: f64) -> u64 {
     let count = evidence.settings.offline_sample_count(expected_qps);
     match evidence.settings.request.sample_concatenate_permutation {
@@ -120,7 +120,7 @@ fn is_timeless(evidence: &Evidence<'_>) -> bool {
     evidence.settings.request.scenario == Scenario::Offline && has_samples && record.max_latency_ns == 0
 }
 
-/// Advice to a system that takes no virtual time: from the beginning, or from where its samples began to fail.
+/// Returns advice to a system that takes no virtual time: from the beginning, or from where its samples began to fail.
 fn without_time(evidence: &Evidence<'_>) -> &'static str {
     if evidence.record.sample_latencies_ns.len() < evidence.record.issued_sample_count {
         "samples that fail take no virtual time, so find out why they fail; until then no run is long enough"
@@ -129,7 +129,7 @@ fn without_time(evidence: &Evidence<'_>) -> &'static str {
     }
 }
 
-/// The change that would make a run at this rate long enough.
+/// Returns the change that would make a run at this rate long enough.
 fn by_rate(evidence: &Evidence<'_>, qps: f64) -> Option<(Remedy, Option<u64>)> {
     let settings = evidence.settings;
     // A limit has ended the run before a number of queries that need not be so high.

@@ -21,7 +21,7 @@ const DURATION: &str = "max_duration_ms";
 /// Limit on the outstanding queries of a Server.
 pub(super) const OUTSTANDING: &str = "server_max_async_queries";
 
-/// The limit that ended the run, if one did.
+/// Returns the limit that ended the run, if one did.
 pub(super) fn reached(evidence: &Evidence<'_>) -> Option<Limit> {
     let request = &evidence.settings.request;
     let (setting, value) = match evidence.end {
@@ -38,7 +38,7 @@ pub(super) fn reached(evidence: &Evidence<'_>) -> Option<Limit> {
     Some(Limit { setting, value })
 }
 
-/// The limits that a run with this remedy reaches before it has all queries and the whole duration.
+/// Returns the limits that a run with this remedy reaches before it has all queries and the whole duration.
 pub(super) fn in_the_way(evidence: &Evidence<'_>, remedy: &Remedy) -> Vec<&'static str> {
     let settings = evidence.settings;
     let request = &settings.request;

@@ -3,7 +3,7 @@
 /// Significant digits of a number, unless it takes more to distinguish it from its bound.
 pub(super) const DIGITS: usize = 3;
 
-/// A number with this many significant digits, but all before the point, and no zeros at the end of a fraction.
+/// Returns a number with this many significant digits, but all before the point, and no zeros at the end of a fraction.
 pub(super) fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
@@ -19,7 +19,7 @@ pub(super) fn rate(qps: f64) -> String {
     if qps >= 1000.0 { count(qps) } else { significant(qps, DIGITS + 1) }
 }
 
-/// A whole number with commas between thousands.
+/// Returns a whole number with commas between thousands.
 pub(super) fn count(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();

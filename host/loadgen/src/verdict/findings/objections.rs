@@ -40,8 +40,8 @@ pub(crate) fn is_given_up(phase: &PhaseOutcome, is_stopped: bool) -> bool {
     is_stopped && phase.missing.is_some() && phase.is_awaited
 }
 
-/// Returns objections to the test that belong to none of its phases. A search deliberately makes samples fail
-/// above the peak. `is_given_up` says that a second stop gave up samples: one that completes later is not late.
+/// Returns objections to the test that belong to none of its phases. A search deliberately makes samples fail above the
+/// peak. `is_given_up` says that a second stop gave up samples: a later completion is not late.
 pub(crate) fn of_test(
     violations: &[Violation],
     interrupted: Option<&str>,
@@ -67,7 +67,7 @@ pub(crate) fn of_test(
     completions.chain(interruption)
 }
 
-/// A search that found no peak.
+/// Returns a search that found no peak.
 pub(crate) fn of_search(search: &PeakSearch) -> Option<Finding> {
     let advice = match &search.end {
         PeakEnd::Found { .. } => return None,

@@ -7,9 +7,9 @@
 //! arrivals, another one does. The arrivals of a run at another rate are known to the nanosecond. If it has
 //! more queries than were measured, the times are used again from the first.
 //!
-//! The delay stands for work that several queries get at once. It is the time that a query that finds the
-//! system empty takes beyond the server's time for one when there is a queue: 0 if queries are served one
-//! after the other, three quarters of the service time if four are served in parallel.
+//! The delay stands for work that several queries get at once. It is the time that a query that finds the system empty
+//! takes beyond the server's time for one when there is a queue: 0 if queries are served one after another, three
+//! quarters of the service time if four are served in parallel.
 //!
 //! Source: D. V. Lindley, "The theory of queues with a single server", 1952, for the recursion.
 
@@ -53,7 +53,7 @@ impl Replay {
         Some(Self { service_ns, delay_ns })
     }
 
-    /// The run with these arrivals.
+    /// Returns the run with these arrivals.
     pub(super) fn run(&self, arrivals_ns: impl Iterator<Item = u64>, bound_ns: u64) -> Replayed {
         let mut outstanding = VecDeque::new();
         let mut free_ns = 0;
@@ -71,7 +71,7 @@ impl Replay {
         replayed
     }
 
-    /// The latencies if each query had the system for itself, sorted ascending.
+    /// Returns the latencies if each query had the system for itself, sorted ascending.
     pub(super) fn alone_ns(&self) -> Vec<u64> {
         let mut alone: Vec<_> = self.service_ns.iter().map(|service_ns| service_ns + self.delay_ns).collect();
         alone.sort_unstable();
@@ -79,7 +79,7 @@ impl Replay {
     }
 }
 
-/// The time that every query takes besides its turn at the server.
+/// Returns the time that every query takes in addition to its turn at the server.
 fn delay_ns(samples: &[(u64, u64)]) -> u64 {
     let smallest_ns = samples.iter().map(|it| it.1).min().unwrap_or(0);
     let mut last_end_ns = 0;

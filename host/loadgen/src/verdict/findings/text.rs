@@ -87,7 +87,7 @@ impl Finding {
         }
     }
 
-    /// The measurement or the event, without the remedy.
+    /// Returns the measurement or the event, without the remedy.
     #[must_use]
     pub fn what(&self) -> String {
         if let Some(cause) = &self.cause {
@@ -134,7 +134,7 @@ impl Finding {
         }
     }
 
-    /// The limit that ended the run.
+    /// Returns the limit that ended the run.
     fn ended(&self) -> String {
         self.ended_by
             .map_or(String::new(), |Limit { setting, value }| format!(", ended by {setting} = {value}"))
@@ -184,7 +184,7 @@ fn percentile_name(quantile: f64) -> String {
     format!("p{}", (quantile * 1e8).round() / 1e6)
 }
 
-/// By how much, unless that says nothing.
+/// Returns the excess in words, unless it says nothing.
 fn excess(measured: f64, bound: f64) -> String {
     let percent = (measured / bound - 1.0) * 100.0;
     match percent {
@@ -213,7 +213,7 @@ fn pair(measured: f64, bound: f64, unit: Unit) -> (String, String) {
     }
 }
 
-/// A time in the unit that suits it: `9.6 ms`, `3 min 12 s`.
+/// Returns a time in the unit that suits it: `9.6 ms`, `3 min 12 s`.
 fn time(ns: u64, digits: usize) -> String {
     let whole_s = ns / 1_000_000_000;
     // Rounded up, a time can belong to the next unit.

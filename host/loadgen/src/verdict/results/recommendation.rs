@@ -23,12 +23,12 @@ pub enum Recommendation {
     IncreaseTargetQps,
     /// Offline: the run was too short.
     IncreaseExpectedQps,
-    /// There were too few queries or samples.
+    /// The run had too few queries or samples.
     ExitedEarly,
 }
 
 impl Recommendation {
-    /// LoadGen's order: latency, duration, queries.
+    /// Returns the recommendations in LoadGen's order: latency, duration, queries.
     pub(super) fn of(result: &PerformanceResult, scenario: Scenario) -> Vec<Self> {
         let for_duration = match scenario {
             Scenario::SingleStream | Scenario::MultiStream => Self::DecreaseExpectedLatency,

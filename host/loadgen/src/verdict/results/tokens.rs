@@ -22,8 +22,8 @@ pub struct TokenResult {
     pub completed_tokens_per_second: f64,
     /// Times of first and further tokens; `None` in Offline.
     pub latencies: Option<TokenLatencies>,
-    /// Times between tokens that were reported as they came, from each report to the one before it,
-    /// percentiles and minimum rounded up by at most 3.2 %; `None` if there are no such times.
+    /// Times between tokens that were reported as received, from each report to the previous one, percentiles and
+    /// minimum rounded up by at most 3.2 %; `None` if there are no such times.
     pub between: Option<LatencyStatistics>,
 }
 
@@ -38,7 +38,7 @@ pub struct TokenLatencies {
     pub tokens_per_second_with_loadgen_overhead: f64,
     /// Number of output tokens over the sum of the latencies, per second.
     pub tokens_per_second_without_loadgen_overhead: f64,
-    /// The same per nanosecond, as LoadGen's detail log has it.
+    /// The same per nanosecond, as in LoadGen's detail log.
     pub tokens_per_ns_without_loadgen_overhead: f64,
     /// Server: whether the TTFT was within its bound. Otherwise true.
     pub ttft_met: bool,

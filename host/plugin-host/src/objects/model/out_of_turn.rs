@@ -22,7 +22,7 @@ impl Model {
     /// A host does not do so; a plugin that is not up to it may crash.
     ///
     /// # Errors
-    /// Refusal of the plugin.
+    /// Returns the refusal of the plugin.
     pub fn call_out_of_turn(&self, call: OutOfTurn) -> Result<(), PluginHostError> {
         let model = &*self.inner;
         let table = &model.table().raw;

@@ -18,12 +18,12 @@ use crate::{
 };
 
 impl Backend {
-    /// The form that the plugin chooses for each input of a demand, which has them as the benchmark has them. It is
-    /// known to the ABI; whether it can be had is the caller's business. [main thread]
+    /// Returns the form that the plugin chooses for each input of a demand, which has the benchmark's forms. It is
+    /// known to the ABI; whether it is available is the caller's business. [main thread]
     ///
     /// # Errors
-    /// Errors of [`load_model`](Self::load_model) for the demand, if the plugin cannot choose, or for a form
-    /// that the ABI does not know.
+    /// Returns the errors of [`load_model`](Self::load_model) for the demand, if the plugin cannot choose, or for a
+    /// form that the ABI does not know.
     pub fn input_forms(&self, demand: &ModelDemand) -> Result<Vec<InputForm>, PluginHostError> {
         let backend = &*self.inner;
         let (reader, activity) = (backend.reader(), backend.activity);

@@ -111,7 +111,7 @@ impl MultiTenancy {
         }
     }
 
-    /// On to `mtl` instances.
+    /// Moves on to `mtl` instances.
     fn go(&self, reason: Reason) -> Move {
         let predicted = self.estimates_ns.get(self.mtl - 1);
         let predicted = predicted.map(|tail_ns| Predicted { tail_ns: *tail_ns, throughput_qps: None });

@@ -21,13 +21,13 @@ pub(super) struct Profiler {
     batch: Option<Seen>,
     /// One sample on each of several instances.
     pub(super) instances: Option<Seen>,
-    /// The noisier one of both was looked at again, more closely, as they were too close to choose by.
+    /// The noisier one of the two was examined again, more closely, because they were too close to choose.
     is_closer: bool,
 }
 
 /// Next step of a profile.
 pub(super) enum Step {
-    /// Look at one window there.
+    /// Observe one window there.
     Look(Move),
     /// The Scaler for batches.
     Batching(Reason),
@@ -36,7 +36,7 @@ pub(super) enum Step {
 }
 
 impl Profiler {
-    /// Takes a window at knobs that were asked for.
+    /// Takes a window at requested knobs.
     pub(super) fn take(&mut self, seen: &Seen) {
         let is_more =
             |part: fn(&Knobs) -> usize| self.base.is_some_and(|base| part(&seen.knobs) > part(&base.knobs));
@@ -51,7 +51,7 @@ impl Profiler {
         *place = Some(*seen);
     }
 
-    /// The knobs that are still to be profiled, or the choice.
+    /// Returns the knobs that are still to be profiled, or the choice.
     pub(super) fn next(&self, goal: &Goal, settings: &DnnScalerSettings) -> Step {
         let look = |knobs, reason| {
             let at = Move::to(knobs, reason);
@@ -94,7 +94,7 @@ fn is_close(batch: &Seen, instances: &Seen, goal: &Goal) -> bool {
     gap.abs() < CLOSE * error(batch, goal).hypot(error(instances, goal))
 }
 
-/// Standard error of the logarithm of the throughput.
+/// Returns the standard error of the logarithm of the throughput.
 #[expect(clippy::cast_precision_loss, reason = "below 2^52")]
 fn error(seen: &Seen, goal: &Goal) -> f64 {
     seen.spread(goal.tail) / (seen.batches.max(1) as f64).sqrt()

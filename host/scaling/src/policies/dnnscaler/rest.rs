@@ -1,4 +1,4 @@
-//! The tail at which a Scaler has settled.
+//! Tail at which a Scaler settles.
 
 use crate::seen::Seen;
 
@@ -34,7 +34,7 @@ impl Rest {
     }
 }
 
-/// This share of a time, in ns.
+/// Returns this share of a time, in ns.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

@@ -44,7 +44,7 @@ impl Gaussian {
         gaussian
     }
 
-    /// Mean and standard deviation at a point.
+    /// Returns the mean and standard deviation at a point.
     pub(super) fn at(&self, point: &[f64; 2]) -> (f64, f64) {
         let mut against = self.against(point, self.points.len());
         let mean = against.iter().zip(&self.weights).map(|(one, other)| one * other).sum();

@@ -21,12 +21,12 @@ pub(super) struct Point {
     batches: f64,
     /// Variance that a change of the system has added to the latency's.
     stale: f64,
-    /// It was above the target for longer than chance explains.
+    /// True if it was above the target for longer than chance explains.
     pub(super) is_bad: bool,
 }
 
 impl Point {
-    /// The setting of a window. It is bad if more samples were above the target than chance explains.
+    /// Returns the setting of a window. It is bad if more samples were above the target than chance explains.
     #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
     pub(super) fn of(goal: &Goal, seen: &Seen) -> Self {
         let ln_mean = seen.mean_ns.max(1.0).ln();
@@ -41,7 +41,7 @@ impl Point {
         }
     }
 
-    /// Samples in a second that were seen here.
+    /// Returns the samples in a second that were seen here.
     pub(super) fn throughput_qps(&self) -> f64 {
         self.ln_qps.exp()
     }
@@ -58,7 +58,7 @@ impl Point {
         ln_knobs(self.knobs)
     }
 
-    /// Standard deviation of the logarithm of log-normal times with this tail over the mean.
+    /// Returns the standard deviation of the logarithm of log-normal times with this tail over the mean.
     fn spread(&self, goal: &Goal) -> f64 {
         // The logarithm of the ratio is z s - s^2 / 2.
         let z = normal_quantile(goal.tail).max(1.0);
@@ -195,12 +195,12 @@ fn range(values: impl Iterator<Item = f64>) -> [f64; 2] {
     })
 }
 
-/// Variance of a quantile that is estimated from a number of draws of a standard normal distribution.
+/// Returns the variance of a quantile that is estimated from a number of draws of a standard normal distribution.
 fn quantile_variance(quantile: f64, draws: f64) -> f64 {
     quantile * (1.0 - quantile) / (draws * density(normal_quantile(quantile)).powi(2))
 }
 
-/// Samples in a second if instances never pause, as a logarithm.
+/// Returns the samples in a second if instances never pause, as a logarithm.
 fn ln_ideal_qps(knobs: Knobs, ln_mean: f64) -> f64 {
     let [ln_batch, ln_instances] = ln_knobs(knobs);
     ln_batch + ln_instances - ln_mean + 1e9_f64.ln()
@@ -229,8 +229,8 @@ impl Law {
     /// Numbers of instances that are tried as `side_by_side`.
     const SIDE_BY_SIDE: [f64; 6] = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0];
 
-    /// The law with the least squared relative errors; of several that fit as well, the one with the fewest side by
-    /// side. The others come with it.
+    /// Returns the law with the least squared relative errors; of several that fit as well, the one with the fewest
+    /// side by side. The others come with it.
     fn fit(points: &[Point]) -> (Self, Vec<Self>) {
         let error = |law: &Self| {
             let errors = points.iter().map(|point| (law.ln_mean(point.knobs) - point.ln_mean).powi(2));
@@ -254,7 +254,7 @@ impl Law {
         /// Weights of the pull: the first, strong ones lead quickly to the result for which the last one takes long.
         const PULLS: [f64; 3] = [1e-1, 1e-2, 1e-3];
         const SWEEPS: usize = 150;
-        /// Share of the latency that another instance adds, where nothing is known.
+        /// Default share of the latency that another instance adds.
         const SLOW_DOWN: f64 = 0.5;
         let terms = |point: &Point| Self::terms(point.knobs, side_by_side);
         let smallest = points.iter().min_by_key(|point| point.knobs.batch_size * point.knobs.instances);

@@ -1,4 +1,4 @@
-//! Attention: in one call, or as the operators that it stands for.
+//! Attention: in one call, or expressed by basic operators.
 
 use proctor_vocabulary::ElementType;
 
@@ -95,7 +95,7 @@ impl Lowering<'_> {
         fits.then_some(Tiles { vectors, panel, keys })
     }
 
-    /// In a call of its own.
+    /// Lowers the attention to its own call.
     fn attention_at_once(&mut self, node: &Node, attention: &Attention, tiles: &Tiles) -> Result<(), String> {
         let Attention { q, k, v, mask, scale, scores } = attention;
         let result = Self::result(node);
@@ -167,7 +167,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A place for the result: if its one reader is a transpose, in the order of that.
+    /// Returns a place for the result: if its one reader is a transpose, in the order of that.
     fn attention_result(&mut self, result: ValueId, element: ElementType) -> Result<View, String> {
         let shape = self.shape(result);
         let mut readers = self.graph.nodes.iter().filter(|node| node.inputs.contains(&Some(result)));

@@ -64,7 +64,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A convolution by kernels: as a product of filters and windows, which are laid out for it, or channel by channel.
+    /// Returns a convolution by kernels: as a product of filters and windows, which are laid out for it, or channel by
+    /// channel.
     pub(super) fn own_convolution(&mut self, windows: &Windows) -> Result<Product, String> {
         let Windows { images, filters: weights, conv, shape, zero_points } = windows;
         let zero_points = *zero_points;
@@ -144,7 +145,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// The windows of images, with this beyond the images, as panels of columns, or row by row for a library.
+    /// Returns the windows of images, with this beyond the images, as panels of columns, or row by row for a library.
     fn windows(
         &mut self,
         images: &View,

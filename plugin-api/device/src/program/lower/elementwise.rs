@@ -42,7 +42,7 @@ pub(super) enum OperandSource {
 }
 
 impl Pending {
-    /// The elements of a view as they are.
+    /// Returns the elements of a view as they are.
     pub(super) fn copy_of(view: View) -> Result<Self, String> {
         let mut expression = Expression::default();
         expression.add(Term::Operand(0, view.element))?;
@@ -56,7 +56,7 @@ impl Pending {
         })
     }
 
-    /// The elements of a product as they are.
+    /// Returns the elements of a product as they are.
     pub(super) fn of_product(label: &str, product: Product, shape: &[usize]) -> Result<Self, String> {
         let mut expression = Expression::default();
         expression.add(Term::Operand(0, product.element()))?;
@@ -65,7 +65,7 @@ impl Pending {
         Ok(Self { label, product: Some(product), expression, operands, shape })
     }
 
-    /// Takes over another operand, or finds it if it is there, and returns its number.
+    /// Adds another operand, or finds it if it exists, and returns its number.
     fn operand(&mut self, operand: OperandSource) -> usize {
         self.operands.iter().position(|known| *known == operand).unwrap_or_else(|| {
             self.operands.push(operand);
@@ -209,7 +209,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The function `element` of an expression, of operands of these types.
+/// Returns the function `element` of an expression, of operands of these types.
 pub(super) fn function(expression: &Expression, operands: &[ElementType]) -> String {
     let parameters: Vec<String> = (operands.iter().enumerate())
         .map(|(number, element)| format!("{} x{number}", types::computed(*element)))

@@ -48,7 +48,7 @@ impl Epilogue {
     }
 }
 
-/// The operands of a sum that are stored, if the product is one of them, once.
+/// Returns the operands of a sum that are stored, if the product is one of them, once.
 fn stored_beside_product<'a>(added: &[usize], operands: &'a [OperandSource]) -> Option<Vec<&'a View>> {
     let stored: Vec<&View> = (added.iter())
         .filter_map(|number| match &operands[*number] {
@@ -59,8 +59,8 @@ fn stored_beside_product<'a>(added: &[usize], operands: &'a [OperandSource]) -> 
     (stored.len() + 1 == added.len()).then_some(stored)
 }
 
-/// The description of a product for a library, with the strides of the result from matrix to matrix and row to row;
-/// `None` if there is nothing to compute.
+/// Returns the description of a product for a library, with the strides of the result from matrix to matrix and row to
+/// row; `None` if there is nothing to compute.
 pub(super) fn product_call(
     [a, b]: [&matrices::Matrix; 2],
     to: (&View, [isize; 2]),
@@ -96,7 +96,7 @@ struct End {
 }
 
 impl End {
-    /// End that does nothing.
+    /// End without an operation.
     const NONE: Self = Self { end: None, buffers: Vec::new() };
 
     /// Returns the end of a convolution whose elements this expression ends; `None` if a library has no such end.
@@ -138,8 +138,8 @@ impl End {
 }
 
 impl Windows {
-    /// The description of the convolution for a library, with the result from this place on; `None` if it is not of the
-    /// form that libraries have.
+    /// Returns the description of the convolution for a library, with the result from this place on; `None` if it is
+    /// not of the form that libraries have.
     fn described(&self, end: &End, element: ElementType, result: isize) -> Option<Convolution> {
         let Self { images, filters, conv, shape, zero_points } = self;
         let is_other = images.element != element || filters.element != element || zero_points.is_some();

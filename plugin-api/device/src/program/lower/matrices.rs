@@ -19,12 +19,12 @@ pub(super) struct Product {
 }
 
 impl Product {
-    /// Type of the elements that are computed.
+    /// Returns the type of the elements that are computed.
     pub(super) fn element(&self) -> ElementType {
         if self.zero_points.is_some() { ElementType::I32 } else { ElementType::F32 }
     }
 
-    /// Number of its multiplications and additions.
+    /// Returns the number of its multiplications and additions.
     pub(super) fn operations(&self) -> u64 {
         2 * (self.extents.iter().product::<usize>() * self.stack.iter().product::<usize>()) as u64
     }
@@ -49,7 +49,7 @@ pub(super) enum ProductKind {
 }
 
 impl ProductKind {
-    /// Types of the elements of the factors.
+    /// Returns the types of the elements of the factors.
     pub(super) fn elements(&self) -> [ElementType; 2] {
         match self {
             Self::Matrices { a, b } => [a.view.element, b.view.element],
@@ -63,17 +63,17 @@ impl ProductKind {
 #[derive(Debug, Clone)]
 pub(super) struct Matrix {
     pub view: View,
-    /// From a panel of rows of A, or of columns of B, to the next.
+    /// Distance from a panel of rows of A, or of columns of B, to the next.
     pub panel: isize,
-    /// From a row to the next, in a panel of A.
+    /// Distance from a row to the next, in a panel of A.
     pub row: isize,
-    /// From element k to the next.
+    /// Distance from element k to the next.
     pub inner: isize,
-    /// From a matrix to the next of the inner level.
+    /// Distance from a matrix to the next of the inner level.
     pub matrix: isize,
-    /// From a matrix to the next of the outer level.
+    /// Distance from a matrix to the next of the outer level.
     pub outer: isize,
-    /// True if panels lie one after the other, filled up.
+    /// True if panels lie one after another, filled up.
     pub is_packed: bool,
 }
 

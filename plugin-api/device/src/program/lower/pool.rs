@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Lowering<'_> {
-    /// One item for each window.
+    /// Emits a kernel with one item for each window.
     pub(super) fn pool(&mut self, node: &Node, pool: &Pool) -> Result<(), String> {
         let result = Self::result(node);
         let shape = self.shape(result).to_vec();

@@ -57,7 +57,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The product of two stacks of matrices, with a result of this shape.
+    /// Returns the product of two stacks of matrices, with a result of this shape.
     pub(super) fn product(&mut self, a: View, b: View, shape: &[usize]) -> Result<Product, String> {
         let rank = shape.len();
         let (m, n) = (shape[rank - 2], shape[rank - 1]);
@@ -122,7 +122,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Zero points of the factors of a product of integers, in the order of its operands; `None` of any other.
+    /// Returns zero points of the factors of a product of integers, in the order of its operands; `None` of any other.
     pub(super) fn zero_points(&self, node: &Node) -> Result<Option<[i64; 2]>, String> {
         if !matches!(node.op, Op::MatMulInteger | Op::ConvInteger(_)) {
             return Ok(None);
@@ -154,18 +154,18 @@ impl Lowering<'_> {
         self.copied_unless(of_stack(&view), |_| false)
     }
 
-    /// Columns that an item computes.
+    /// Returns the columns that an item computes.
     pub(super) fn columns(&self) -> isize {
         (self.tuning.width * self.tuning.vectors).cast_signed()
     }
 
-    /// Rows that an item computes, of a product of `m` rows.
+    /// Returns the rows that an item computes, of a product of `m` rows.
     pub(super) fn rows_of(&self, m: usize) -> usize {
         // Further rows of an item would repeat a single row for nothing.
         if m == 1 { 1 } else { self.tuning.rows }
     }
 
-    /// A constant matrix as panels of columns, filled up with zeros.
+    /// Returns a constant matrix as panels of columns, filled up with zeros.
     fn packed_columns(&mut self, tensor: &Tensor, view: &View) -> Result<Matrix, String> {
         let width = self.columns();
         let view = self.panels(tensor, view, width.unsigned_abs())?;
@@ -173,14 +173,14 @@ impl Lowering<'_> {
         Ok(Matrix { view, panel, row: 0, inner: width, matrix: 0, outer: 0, is_packed: true })
     }
 
-    /// A constant matrix row by row.
+    /// Returns a constant matrix row by row.
     fn turned_columns(&mut self, tensor: &Tensor, view: &View) -> Result<Matrix, String> {
         let n = view.shape[1];
         let (view, panel) = (self.panels(tensor, view, n.max(1))?, self.columns());
         Ok(Matrix { view, panel, row: 0, inner: n.cast_signed(), matrix: 0, outer: 0, is_packed: false })
     }
 
-    /// The columns of a constant matrix of k rows in panels of this width.
+    /// Returns the columns of a constant matrix of k rows in panels of this width.
     fn panels(&mut self, tensor: &Tensor, view: &View, width: usize) -> Result<View, String> {
         let (k, n) = (view.shape[0], view.shape[1]);
         let at = |row: usize, column: usize| {
@@ -404,7 +404,7 @@ pub(super) fn scaled(expression: &mut Expression, factor: f64) -> Result<TermId,
     expression.add(Term::Binary(Binary::Mul, x, factor))
 }
 
-/// The bytes of an element of a tensor, by its place.
+/// Returns the bytes of an element of a tensor, by its place.
 pub(super) fn element_bytes(tensor: &Tensor, at: isize) -> &[u8] {
     let size = tensor.element.bytes_of(1);
     &tensor.bytes[at.unsigned_abs() * size..][..size]

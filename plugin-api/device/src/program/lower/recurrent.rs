@@ -62,12 +62,12 @@ struct Layer {
 }
 
 impl Tiling {
-    /// Units of a panel.
+    /// Returns the units of a panel.
     fn panel(&self) -> usize {
         self.width * self.lanes
     }
 
-    /// Units of all panels.
+    /// Returns the units of all panels.
     fn units(&self) -> usize {
         self.panel() * self.panels
     }
@@ -122,7 +122,7 @@ impl Lowering<'_> {
         self.steps(&layer, [first_h, first_c], [last_h?, last_c?])
     }
 
-    /// A buffer for a result, if it is wanted.
+    /// Returns a buffer for a result, if it is wanted.
     fn wanted_result(&mut self, node: &Node, at: usize) -> Result<Option<View>, String> {
         let Some(id) = node.outputs.get(at).copied().flatten() else { return Ok(None) };
         let to = self.scratch(ElementType::F32, self.shape(id))?;
@@ -215,7 +215,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The tiling that suits the device, and leaves its shared memory room for the states.
+    /// Returns the tiling that suits the device, and leaves its shared memory room for the states.
     fn tiling(&self, recurrent: &Recurrent, steps: usize, batch: usize) -> Result<Tiling, String> {
         let Recurrent { cell, hidden, .. } = *recurrent;
         let width = self.tuning.recurrent_width;
@@ -240,7 +240,7 @@ impl Lowering<'_> {
         Ok(tiling)
     }
 
-    /// The elements of an operand that has to be constant as f32, if it is there.
+    /// Returns the elements of an operand that has to be constant as f32, if it exists.
     fn known_operand(&self, node: &Node, at: usize, name: &str) -> Result<Option<Tensor>, String> {
         let Some(id) = Self::optional_input(node, at) else { return Ok(None) };
         let constant = &self.graph.value(id).constant;
@@ -252,7 +252,8 @@ impl Lowering<'_> {
         Ok(Some(Array::real(ElementType::F32, &constant.shape, values).tensor()))
     }
 
-    /// The products of all inputs and W, and the distances in it from step to step and from sequence to sequence.
+    /// Returns the products of all inputs and W, and the distances in it from step to step and from sequence to
+    /// sequence.
     fn products_of_inputs(
         &mut self,
         node: &Node,
@@ -281,7 +282,7 @@ impl Lowering<'_> {
         Ok((to.buffer, strides))
     }
 
-    /// The recurrent weights as the kernel reads them, filled up with zeros.
+    /// Returns the recurrent weights as the kernel reads them, filled up with zeros.
     fn packed_recurrence(
         &mut self,
         r: &Tensor,

@@ -39,7 +39,7 @@ enum RowFunction {
 }
 
 impl RowFunction {
-    /// Its name in the file.
+    /// Returns the name in the file.
     fn name(&self) -> &'static str {
         match self {
             Self::Reduce { .. } => "reduce",
@@ -92,7 +92,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The softmax of a contiguous view.
+    /// Returns the softmax of a contiguous view.
     pub(super) fn softmax_of(&mut self, view: View, axis: usize) -> Result<View, String> {
         let rows = Rows::of(view, axis, axis + 1)?;
         self.rows_call(&rows, &RowFunction::Softmax, &rows.view.shape)

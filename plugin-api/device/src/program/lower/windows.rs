@@ -9,7 +9,7 @@ pub(super) fn of_image(listed: &[usize], missing: usize) -> [usize; 3] {
     image
 }
 
-/// A convolution before it is known what computes it.
+/// A convolution before its implementation is chosen.
 #[derive(Debug, Clone)]
 pub(super) struct Windows {
     /// Images and filters, without gaps.
@@ -18,6 +18,6 @@ pub(super) struct Windows {
     pub conv: Conv,
     /// Shape of the result.
     pub shape: Vec<usize>,
-    /// Of filters and of images, of a convolution of integers.
+    /// Zero points of filters and of images, of a convolution of integers.
     pub zero_points: Option<[i64; 2]>,
 }

@@ -57,7 +57,7 @@ fn tensor(proto: &TensorProto, text: &NodeText<'_>) -> Words<Tensor> {
     Ok(Tensor { element: data.element, shape: data.shape, bytes })
 }
 
-/// One element, expanded: it takes no memory where broadcasting does the same.
+/// Returns one element, expanded: it takes no memory where broadcasting does the same.
 pub(super) fn constant_of_shape(text: &NodeText<'_>) -> Words<Rule> {
     let value = match text.attributes(&["value"])?.tensor("value")? {
         None => Array::real(ElementType::F32, &[], vec![0.0]).tensor(),
@@ -95,7 +95,7 @@ pub(super) fn range(text: &NodeText<'_>) -> Words<Rule> {
     }))
 }
 
-/// A parameter that is a single number.
+/// Returns a parameter that is a single number.
 fn number(scope: &Scope<'_>, index: usize) -> Words<Values> {
     let tensor = scope.constant(index)?.ok_or_else(|| format!("input {index} is missing"))?;
     if element_count(&tensor.shape) != Some(1) {

@@ -65,7 +65,7 @@ pub(super) fn binary(text: &NodeText<'_>, binary: Binary) -> Words<Rule> {
     }))
 }
 
-/// The exponent of a power, which may be of another type than the base and the result.
+/// Returns the exponent of a power, which may be of another type than the base and the result.
 fn exponent(scope: &mut Scope<'_>, base: &Operand) -> Words<Operand> {
     let exponent = scope.number(1)?;
     if exponent.element == base.element {
@@ -87,7 +87,7 @@ fn pair(scope: &mut Scope<'_>, binary: Binary, a: &Operand, b: &Operand) -> Word
     scope.add(Op::Binary(binary), &[a, b], binary.result(a.element), shape)
 }
 
-/// An operator of any number of operands, one or more.
+/// Returns an operator of any number of operands, one or more.
 pub(super) fn variadic(text: &NodeText<'_>, binary: Binary) -> Words<Rule> {
     text.attributes(&[])?;
     Ok(Box::new(move |scope| {

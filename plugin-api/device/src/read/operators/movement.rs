@@ -112,7 +112,7 @@ pub(super) fn slice(text: &NodeText<'_>) -> Words<Rule> {
     }))
 }
 
-/// First element and number of elements of a slice of one dimension, cut off at the ends.
+/// Returns the first element and number of elements of a slice of one dimension, cut off at the ends.
 fn range(start: i64, end: i64, step: i64, extent: usize) -> Words<(usize, usize)> {
     let extent = i64::try_from(extent).map_err(|_| format!("an extent of {extent}"))?;
     let from_front = |place: i64| if place < 0 { place.saturating_add(extent) } else { place };

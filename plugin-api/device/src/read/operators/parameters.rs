@@ -1,4 +1,4 @@
-//! The parameters of a node as it stands in the file.
+//! The parameters of a node of the file.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use proctor_onnx_file::{Attributes, proto::NodeProto};
 
 use crate::read::scope::Words;
 
-/// A node as it stands in the file.
+/// A node of the file.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::read) struct NodeText<'a> {
     /// Node to read.
@@ -18,7 +18,7 @@ pub(in crate::read) struct NodeText<'a> {
 }
 
 impl<'a> NodeText<'a> {
-    /// The attributes, which must all be among `known`.
+    /// Returns the attributes, which must all be among `known`.
     pub fn attributes(&self, known: &[&str]) -> Words<Attributes<'a>> {
         Attributes::new(self.node, known)
     }
@@ -31,14 +31,14 @@ impl<'a> NodeText<'a> {
     }
 }
 
-/// Counts or distances, none of them negative.
+/// Counts or distances, all from 0 up.
 pub(super) fn sizes(attributes: Attributes<'_>, name: &str) -> Words<Option<Vec<usize>>> {
     let Some(listed) = attributes.ints(name)? else { return Ok(None) };
     let sizes: Option<Vec<usize>> = listed.iter().map(|size| usize::try_from(*size).ok()).collect();
     sizes.map(Some).ok_or_else(|| format!("attribute \"{name}\" is {listed:?}, which must not be negative"))
 }
 
-/// A real number, as f64.
+/// Returns a real number, as f64.
 pub(super) fn real(attributes: Attributes<'_>, name: &str, default: f64) -> Words<f64> {
     Ok(attributes.float(name)?.map_or(default, f64::from))
 }

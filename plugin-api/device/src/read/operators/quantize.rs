@@ -39,8 +39,8 @@ impl Scales {
         Ok(Self { axis: attributes.int("axis", 1)?, result })
     }
 
-    /// The operand with the scales of a tensor, and the dimension that they belong to. A single scale gets the shape
-    /// of a scalar.
+    /// Returns the operand with the scales of a tensor, and the dimension that they belong to. A single scale gets the
+    /// shape of a scalar.
     fn of(self, scope: &mut Scope<'_>, x: &Operand) -> Words<(Operand, usize)> {
         let scale = scope.real(1)?;
         if element_count(&scale.shape) == Some(1) {
@@ -55,7 +55,7 @@ impl Scales {
     }
 }
 
-/// The zero points, which have the shape of the scales.
+/// Returns the zero points, which have the shape of the scales.
 fn zero_point(scope: &mut Scope<'_>, scale: &Operand) -> Words<Option<Operand>> {
     let Some(zero) = scope.optional(2) else { return Ok(None) };
     if element_count(&zero.shape) != element_count(&scale.shape) {

@@ -13,7 +13,8 @@ use crate::{
 /// Number of operands of [`Op::Recurrent`], including ones that are left out.
 const INPUT_COUNT: usize = 8;
 
-/// Inputs and outputs whose second dimension is the batch: these steps have another order in files with it in front.
+/// Inputs and outputs whose second dimension is the batch: these steps have another order in files with the batch
+/// first.
 const SWAPPED: [usize; 3] = [1, 0, 2];
 
 pub(super) fn recurrent(text: &NodeText<'_>, is_lstm: bool) -> Words<Rule> {
@@ -153,7 +154,7 @@ impl Layer {
         Ok(turned)
     }
 
-    /// Number of hidden units, from the recurrent weights and the attribute, which must agree.
+    /// Returns the number of hidden units, from the recurrent weights and the attribute, which must agree.
     fn hidden(&self, weights: &Operand) -> Words<usize> {
         let hidden = match weights.shape[..] {
             [_, _, hidden] if hidden > 0 => hidden,

@@ -74,7 +74,7 @@ pub(super) fn layer_normalization(text: &NodeText<'_>) -> Words<Rule> {
     }))
 }
 
-/// Before version 13 all dimensions from the axis on are one.
+/// Handles versions before 13, in which all dimensions from the axis on are one.
 pub(super) fn softmax(text: &NodeText<'_>) -> Words<Rule> {
     let is_flattened = text.opset < 13;
     let listed = text.attributes(&["axis"])?.int("axis", if is_flattened { 1 } else { -1 })?;

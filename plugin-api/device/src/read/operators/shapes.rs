@@ -6,7 +6,7 @@ use crate::{
     tensor::{Values, broadcast, element_count},
 };
 
-/// A rule that gives its first operand the shape that a function finds.
+/// Returns a rule that gives its first operand the shape that a function finds.
 fn reshaping(shape: impl Fn(&Scope<'_>, &Operand) -> Words<Vec<usize>> + Send + Sync + 'static) -> Rule {
     Box::new(move |scope| {
         let x = scope.required(0)?;
@@ -55,7 +55,7 @@ fn new_shape(from: &[usize], wanted: &[i64], allows_zero: bool) -> Option<Vec<us
     (element_count(&shape) == Some(count)).then_some(shape)
 }
 
-/// Axes that are an attribute before version 13, and an input since.
+/// Returns the axes that are an attribute before version 13, and an input since.
 fn listed_axes(text: &NodeText<'_>) -> Words<Option<Vec<i64>>> {
     let attributes = text.attributes(if text.opset < 13 { &["axes"] } else { &[] })?;
     Ok(attributes.ints("axes")?.map(<[i64]>::to_vec))
@@ -107,7 +107,8 @@ pub(super) fn identity(text: &NodeText<'_>) -> Words<Rule> {
     Ok(Box::new(|scope| Ok(vec![scope.required(0)?.id])))
 }
 
-/// Nothing is dropped at inference. The second result, which says where elements were kept, is not supported.
+/// Ignores the dropout: nothing is dropped at inference. The second result, which says where elements were kept, is not
+/// supported.
 pub(super) fn dropout(text: &NodeText<'_>) -> Words<Rule> {
     text.attributes(if text.opset < 12 { &["ratio"] } else { &["seed"] })?;
     Ok(Box::new(|scope| {

@@ -1,7 +1,7 @@
 //! Attention of one more word of each text, on the CPU, in one go over the cache.
 //!
-//! With the engine's operations it is four small products and some twenty steps around them, each with a result of
-//! its own; for a single word these take longer than what is computed. Sums are f32, of f16, too.
+//! With the engine's operations it is four small products and some twenty steps around them, each with its own result;
+//! for a single word these take longer than what is computed. Sums are f32, of f16, too.
 
 use candle_core::{CpuStorage, Result, Storage, Tensor, WithDType, bail};
 use gemm::f16;
@@ -39,7 +39,7 @@ pub(super) fn attend(q: &Tensor, cache: &LayerCache, extent: Extent<'_>) -> Resu
     }
 }
 
-/// From an element to f32, and back.
+/// Conversions from an element to f32, and back.
 type Conversions<T> = (fn(T) -> f32, fn(f32) -> T);
 
 fn attend_in<T: WithDType>(
@@ -84,7 +84,7 @@ fn attend_in<T: WithDType>(
     Tensor::from_vec(out, (texts, heads * width), &candle_core::Device::Cpu)
 }
 
-/// `softmax(q k^T / sqrt(width)) v` of one head, over the words of two rooms.
+/// Computes `softmax(q k^T / sqrt(width)) v` of one head, over the words of two rooms.
 fn one_head<T: Copy>(
     q: &[T],
     keys: [&[T]; 2],
@@ -107,7 +107,7 @@ fn one_head<T: Copy>(
     out.iter_mut().zip(mixed).for_each(|(out, mixed)| *out = narrow(mixed / sum));
 }
 
-/// Eight sums side by side, so that they are one vector.
+/// Sums in eight parts side by side, so that they are one vector.
 fn dot<T: Copy>(a: &[f32], b: &[T], wide: fn(T) -> f32) -> f32 {
     const LANES: usize = 8;
     let mut sums = [0.0_f32; LANES];

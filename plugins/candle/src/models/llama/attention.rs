@@ -55,8 +55,8 @@ impl Attention {
         }
     }
 
-    /// Over whole prompts. `qkv` is `[prompt * word, (heads + 2 kv_heads) * head_dim]`; gives `[prompt * word,
-    /// hidden]`.
+    /// Computes the attention over whole prompts. `qkv` is `[prompt * word, (heads + 2 kv_heads) * head_dim]`; gives
+    /// `[prompt * word, hidden]`.
     ///
     /// A word sees none after it, so what lies beyond a prompt's end changes nothing before it.
     pub(super) fn of_prompts(
@@ -85,7 +85,8 @@ impl Attention {
         mixed.transpose(1, 2)?.reshape((count * words, self.heads * self.head_dim))
     }
 
-    /// Over one more word of each text. `qkv` is `[text, (heads + 2 kv_heads) * head_dim]`; gives `[text, hidden]`.
+    /// Computes the attention over one more word of each text. `qkv` is `[text, (heads + 2 kv_heads) * head_dim]`;
+    /// gives `[text, hidden]`.
     pub(super) fn of_words(
         &self,
         qkv: &Tensor,
@@ -135,7 +136,7 @@ impl Attention {
         mixed.reshape((texts, self.heads * head_dim))
     }
 
-    /// Queries, keys and values of `[text, head, word, head_dim]`.
+    /// Returns the queries, keys and values of `[text, head, word, head_dim]`.
     fn split(&self, qkv: &Tensor) -> Result<[Tensor; 3]> {
         let part = |start, count| qkv.narrow(1, start, count)?.contiguous();
         Ok([
@@ -145,12 +146,12 @@ impl Attention {
         ])
     }
 
-    /// In f32 even if the weights are narrower: sums of shares are too coarse in 16 bits.
+    /// Scales in f32 even if the weights are narrower: sums of shares are too coarse in 16 bits.
     fn scaled(&self, scores: &Tensor) -> Result<Tensor> {
         scores.to_dtype(DType::F32)? / (self.head_dim as f64).sqrt()
     }
 
-    /// From `[prompt * beam, kv head, group, x]` to `[prompt, kv head, beam * group, x]`.
+    /// Turns `[prompt * beam, kv head, group, x]` into `[prompt, kv head, beam * group, x]`.
     fn by_prompt(&self, heads: &Tensor, beam: usize) -> Result<Tensor> {
         if beam == 1 {
             return Ok(heads.clone());
@@ -160,7 +161,7 @@ impl Attention {
         heads.reshape((texts / beam, kv_heads, beam * group, width))
     }
 
-    /// From `[prompt, kv head, beam * group, x]` to `[prompt * beam, kv head, group, x]`.
+    /// Turns `[prompt, kv head, beam * group, x]` into `[prompt * beam, kv head, group, x]`.
     fn by_text(&self, heads: &Tensor, beam: usize) -> Result<Tensor> {
         if beam == 1 {
             return heads.contiguous();

@@ -1,7 +1,7 @@
-//! Which word comes next: greedy, or by a beam.
+//! Chooses the next word: greedy, or by a beam.
 //!
 //! A search holds the texts of one prompt. It is given the logits after each of them, and says which word each is to be
-//! fed, and which text it goes on from.
+//! fed, and which text it continues from.
 
 use candle_core::{Result, bail};
 
@@ -42,7 +42,7 @@ impl BeamSearch {
         }
     }
 
-    /// For each text the text that it goes on from, and the word to feed.
+    /// Returns for each text the text that it continues, and the word to feed.
     pub(super) fn next(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let (greedy, beam) = match self {
             Self::Greedy(greedy) => (greedy.tokens.last().map(|token| (0, *token)), None),
@@ -51,7 +51,7 @@ impl BeamSearch {
         greedy.into_iter().chain(beam.into_iter().flatten())
     }
 
-    /// The first word of the answer, as soon as no other is possible.
+    /// Returns the first word of the answer, as soon as no other is possible.
     pub(super) fn first_token(&self) -> Option<u32> {
         match self {
             Self::Greedy(greedy) => greedy.tokens.first().copied(),
@@ -59,7 +59,7 @@ impl BeamSearch {
         }
     }
 
-    /// The answer, if the search is done.
+    /// Returns the answer, if the search is done.
     pub(super) fn tokens(&self) -> &[u32] {
         match self {
             Self::Greedy(greedy) => &greedy.tokens,
@@ -116,7 +116,7 @@ struct Text {
     /// Sum of the log probabilities; by the number of words once it has ended.
     score: f64,
     tokens: Vec<u32>,
-    /// The text of the step before that it goes on from.
+    /// The text of the step before that it continues from.
     parent: u32,
 }
 
@@ -169,7 +169,7 @@ impl Beam {
         Ok(())
     }
 
-    /// The best `2 * width` ways to go on, in order; equal ones by text, then by word.
+    /// Finds the best `2 * width` ways to continue, in order; equal ones by text, then by word.
     fn find_candidates(&mut self, logits: &[f32]) {
         self.candidates.clear();
         let room = 2 * self.width;
@@ -203,7 +203,7 @@ impl Beam {
         firsts.all(|other| other == Some(first)).then_some(first)
     }
 
-    /// The best of those that have ended; where the answer is full, also of those that go on.
+    /// Returns the best of those that have ended; where the answer is full, also of those that continue.
     fn best(&self) -> &[u32] {
         let full = self.ended.len() < self.width;
         let going_on =
@@ -214,14 +214,14 @@ impl Beam {
     }
 }
 
-/// `log(sum(exp(x)))`, summed in f64.
+/// Computes `log(sum(exp(x)))`, summed in f64.
 fn log_sum_exp(logits: &[f32]) -> f64 {
     let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = logits.iter().map(|logit| f64::from((logit - most).exp())).sum();
     f64::from(most) + sum.ln()
 }
 
-/// There is no largest of logits that are not numbers.
+/// Checks that the logits are numbers: others have no largest.
 fn check_finite(logits: &[f32]) -> Result<()> {
     if !logits.iter().all(|logit| logit.is_finite()) {
         bail!("the logits are not all finite: the weights are damaged, or too large for this precision");

@@ -4,7 +4,7 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use super::config::LlamaConfig;
 
-/// How many texts a cache has room for, and of what length.
+/// Number and length of the texts that a cache has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Capacity {
     /// Prompts of a batch.
@@ -19,8 +19,8 @@ pub(super) struct Capacity {
 
 /// The cache of a decoder: one for each layer.
 ///
-/// The texts of a beam share their prompt, so it is kept once, and only the words that were added are moved when a
-/// text goes on from another one.
+/// The texts of a beam share their prompt, so it is kept once, and only the words that were added are moved when a text
+/// continues from another one.
 #[derive(Debug)]
 pub(super) struct KvCache {
     pub(super) layers: Vec<LayerCache>,
@@ -29,9 +29,9 @@ pub(super) struct KvCache {
 /// Keys and values of one layer.
 #[derive(Debug)]
 pub(super) struct LayerCache {
-    /// Of the prompts, `[prompt, head, word, head_dim]`.
+    /// Keys and values of the prompts, `[prompt, head, word, head_dim]`.
     pub(super) prompt: [Tensor; 2],
-    /// Of the words fed back, `[prompt * beam, head, word, head_dim]`.
+    /// Keys and values of the words fed back, `[prompt * beam, head, word, head_dim]`.
     pub(super) fed: [Tensor; 2],
 }
 
@@ -53,7 +53,7 @@ impl KvCache {
         Ok(Self { layers: (0..config.num_hidden_layers).map(layer).collect::<Result<_>>()? })
     }
 
-    /// Lets each text go on from another one: text `i` gets the `fed` words of text `parents[i]`.
+    /// Lets each text continue from another one: text `i` gets the `fed` words of text `parents[i]`.
     pub(super) fn reorder(&self, parents: &[u32], fed: usize) -> Result<()> {
         let stays = (0..).zip(parents).all(|(text, parent): (u32, _)| text == *parent);
         if stays || fed == 0 {
@@ -86,12 +86,12 @@ impl LayerCache {
         Ok(())
     }
 
-    /// Keys and values of the prompts: as many prompts, and words of each.
+    /// Returns the keys and values of the prompts: as many prompts, and words of each.
     pub(super) fn prompts(&self, prompts: usize, words: usize) -> Result<[Tensor; 2]> {
         part(&self.prompt, prompts, words)
     }
 
-    /// Keys and values of the words fed back: as many texts, and words of each.
+    /// Returns the keys and values of the words fed back: as many texts, and words of each.
     pub(super) fn words(&self, texts: usize, words: usize) -> Result<[Tensor; 2]> {
         part(&self.fed, texts, words)
     }

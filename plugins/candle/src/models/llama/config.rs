@@ -94,19 +94,19 @@ impl LlamaConfig {
         Some((config, usage))
     }
 
-    /// Width of a head.
+    /// Returns the width of a head.
     pub(crate) fn head_dim(&self) -> usize {
         self.hidden_size / self.num_attention_heads
     }
 }
 
-/// A width without sign or leading zeros, so that a search has one name.
+/// Returns a width without sign or leading zeros, so that a search has one name.
 fn parse_width(text: &str) -> Option<usize> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
     text.parse().ok().filter(|width| plain && (1..=BEAM_MAX).contains(width))
 }
 
-/// The ids that a manifest names; an asterisk stands for any width.
+/// The ids that a manifest names; an asterisk matches any width.
 pub(crate) const IDS: &[&str] = &[
     "llama-small",
     "llama-small-generate",

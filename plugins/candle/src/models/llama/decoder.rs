@@ -44,7 +44,7 @@ impl Decoder {
     /// its prompt counted.
     ///
     /// # Errors
-    /// A tensor is missing or has another shape.
+    /// If a tensor is missing or has another shape.
     pub(super) fn load(
         config: LlamaConfig,
         positions: usize,
@@ -77,13 +77,13 @@ impl Decoder {
         self.embedding.device()
     }
 
-    /// Room for the keys and values of one instance.
+    /// Returns room for the keys and values of one instance.
     pub(super) fn cache(&self, capacity: Capacity) -> Result<KvCache> {
         KvCache::new(&self.config, capacity, self.embedding.dtype(), self.device())
     }
 
     /// Reads whole prompts and gives the logits after each, f32`[prompt, word]`. Keys and values go into the cache, if
-    /// the texts will go on.
+    /// the texts will continue.
     ///
     /// # Panics
     /// If there is no prompt, or an empty one.
@@ -133,7 +133,7 @@ impl Decoder {
         self.logits(&x)
     }
 
-    /// The positions of texts on this device.
+    /// Returns the positions of texts on this device.
     pub(super) fn positions(&self, positions: Vec<u32>) -> Result<Tensor> {
         Tensor::new(positions, self.device())
     }
@@ -142,12 +142,12 @@ impl Decoder {
         self.linear(&self.norm(x, &self.norm)?, &self.head)?.to_dtype(DType::F32)
     }
 
-    /// Queries, keys and values of a layer's attention, for each row of `x`.
+    /// Returns the queries, keys and values of a layer's attention, for each row of `x`.
     fn qkv(&self, layer: &Layer, x: &Tensor) -> Result<Tensor> {
         self.linear(&self.norm(x, &layer.input_norm)?, &layer.qkv)
     }
 
-    /// The rest of a layer. `mixed` is what the attention gave.
+    /// Returns the rest of a layer. `mixed` is the output of the attention.
     fn after_attention(&self, layer: &Layer, x: &Tensor, mixed: &Tensor) -> Result<Tensor> {
         let x = product(mixed, &layer.o, x)?;
         let gate_up = self.linear(&self.norm(&x, &layer.post_attention_norm)?, &layer.gate_up)?;
@@ -156,7 +156,7 @@ impl Decoder {
         product(&(gate * gate_up.narrow(1, inside, inside)?)?, &layer.down, &x)
     }
 
-    /// `W x` for each row of `x`.
+    /// Computes `W x` for each row of `x`.
     fn linear(&self, x: &Tensor, weight: &Tensor) -> Result<Tensor> {
         product(x, weight, &self.zeros.narrow(0, 0, weight.dim(0)?)?)
     }
@@ -166,7 +166,7 @@ impl Decoder {
         rms_norm(x, weight, self.config.rms_norm_eps as f32)
     }
 
-    /// 0 where something is seen, minus infinity where not.
+    /// Returns a mask: 0 for visible places, minus infinity elsewhere.
     fn mask(&self, shape: (usize, usize), sees: impl Fn(usize, usize) -> bool) -> Result<Tensor> {
         let value = |row, column| if sees(row, column) { 0.0 } else { f32::NEG_INFINITY };
         let (rows, columns) = shape;

@@ -17,21 +17,21 @@ use crate::{
     network::{LoadRequest, Network, NetworkCall, Output},
 };
 
-/// A decoder with what it is used for.
+/// A decoder with its sizes.
 #[derive(Debug)]
 pub(super) struct Llama {
     decoder: Decoder,
-    /// Which input has the words, and which their number.
+    /// Positions of the inputs with the words, and with their number.
     places: [usize; 2],
     generation: Option<Generation>,
 }
 
-/// How texts go on.
+/// Rules for continuing a text.
 #[derive(Debug)]
 struct Generation {
     limits: Limits,
     capacity: Capacity,
-    /// As many as there are instances; one is taken out for the time of a batch.
+    /// One cache for each instance; a batch borrows one for its duration.
     caches: Mutex<Vec<KvCache>>,
 }
 
@@ -95,7 +95,7 @@ impl Network for Llama {
 }
 
 impl Llama {
-    /// The prompts of a batch without their padding.
+    /// Returns the prompts of a batch without their padding.
     fn prompts(&self, call: &NetworkCall) -> Result<Vec<Vec<u32>>> {
         let [words, lengths] = self.places.map(|place| &call.inputs[place]);
         let lengths = lengths.flatten_all()?.to_vec1::<u32>()?;
@@ -133,7 +133,7 @@ impl Generation {
         Ok(vec![Output::Tokens(texts?)])
     }
 
-    /// The answers to the prompts of a batch. All are fed in step until the last one is done.
+    /// Returns the answers to the prompts of a batch. All are fed in step until the last one is done.
     fn texts(
         &self,
         decoder: &Decoder,
@@ -192,8 +192,8 @@ fn advance(searches: &mut [Progress], logits: &Tensor, call: &NetworkCall) -> Re
     Ok(())
 }
 
-/// For each text of the batch the text that it goes on from, and the word that it is fed. Words of a search that is
-/// done are fed anything, and stay what they are.
+/// Returns for each text of the batch the text that it continues, and the word to feed. Words of a finished search are
+/// arbitrary, and stay what they are.
 fn next(searches: &[Progress], beam: usize) -> (Vec<u32>, Vec<u32>) {
     let mut parents = Vec::with_capacity(searches.len() * beam);
     let mut words = Vec::with_capacity(searches.len() * beam);

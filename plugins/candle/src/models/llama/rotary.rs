@@ -10,7 +10,7 @@ pub(super) struct Rotary {
 }
 
 impl Rotary {
-    /// The angles of the positions below `positions`: `position * theta^(-2 i / head_dim)`, computed in f64.
+    /// Returns the angles of the positions below `positions`: `position * theta^(-2 i / head_dim)`, computed in f64.
     pub(super) fn new(
         theta: f64,
         head_dim: usize,

@@ -43,7 +43,7 @@ impl GemmState {
         }
     }
 
-    /// Eight products for each step.
+    /// Computes eight products for each step.
     pub(super) fn run_gates(
         &mut self,
         input_gates: &[PackedLinear],
@@ -72,7 +72,7 @@ impl GemmState {
         }
     }
 
-    /// One product for each step.
+    /// Computes one product for each step.
     pub(super) fn run_fused(
         &mut self,
         fused: &PackedLinear,
@@ -111,7 +111,7 @@ fn gates(sums: &mut [f32], size: usize) -> [&mut [f32]; 4] {
     [i, f, g, o]
 }
 
-/// The element-wise part of an LSTM.
+/// Computes the element-wise part of an LSTM.
 fn advance([i, f, g, o]: [&mut [f32]; 4], cell: &mut [f32], hidden: &mut [f32]) {
     let isa = Isa::best();
     for gate in [&mut *i, &mut *f, &mut *o] {
@@ -128,7 +128,7 @@ fn advance([i, f, g, o]: [&mut [f32]; 4], cell: &mut [f32], hidden: &mut [f32]) 
     }
 }
 
-/// A parallel product: a region in which each thread computes some columns of all rows.
+/// Computes a parallel product: a region in which each thread computes some columns of all rows.
 fn product(team: &mut Team, weights: &PackedLinear, input: &[f32], output: &mut [f32]) {
     /// Kernels take four blocks at once.
     const PANEL: usize = 4;

@@ -80,7 +80,7 @@ impl Partitioned {
         }
     }
 
-    /// The time-independent phase.
+    /// Returns the time-independent phase.
     fn phase(&self, pointers: &Pointers, blocks: std::ops::Range<usize>) -> Product {
         let (width, batch) = (self.weights.gates_width(), self.sizes.batch);
         Product {
@@ -96,7 +96,7 @@ impl Partitioned {
         }
     }
 
-    /// A time-dependent phase.
+    /// Returns a time-dependent phase.
     fn step(&self, pointers: &Pointers, blocks: std::ops::Range<usize>, step: usize) -> Step {
         let Sizes { hidden, batch, .. } = self.sizes;
         let (width, stride) = (self.weights.gates_width(), batch * hidden);

@@ -20,8 +20,8 @@ pub(super) struct Job<'a> {
     split: Split,
     /// Number of steps of one time-independent phase.
     chunk: usize,
-    /// Set if time-independent phases run concurrently with time-dependent ones: who computes what, and the gates of
-    /// all steps.
+    /// Set if time-independent phases run concurrently with time-dependent ones: the work of each thread, and the gates
+    /// of all steps.
     pipeline: Option<(&'a Pipeline, *mut f32)>,
     /// Whether each step sweeps the weights against the direction of the step before, and how the first one does.
     alternating: bool,
@@ -67,7 +67,7 @@ pub(super) struct Run<'a> {
     pub(super) gates: *mut f32,
     pub(super) gates_stride: usize,
     scratch: *mut u8,
-    /// From step to step; negative against time.
+    /// Distance from step to step; negative against time.
     input_stride: isize,
     pub(super) output_stride: isize,
 }
@@ -182,7 +182,7 @@ impl<'a> Direction<'a> {
 }
 
 impl Run<'_> {
-    /// The phases of all steps: an input product for each chunk, then its steps.
+    /// Runs the phases of all steps: an input product for each chunk, then its steps.
     ///
     /// # Safety
     /// - As for [`Job::run_share`], of the thread that has this share; there is no pipeline.
@@ -227,7 +227,7 @@ impl Run<'_> {
         }
     }
 
-    /// The time-independent phase of some steps, for the units of this share, into the gates from `gates` on.
+    /// Runs the time-independent phase of some steps, for the units of this share, into the gates from `gates` on.
     ///
     /// # Safety
     /// - As for [`Job::run_share`], of the thread that has this share.
@@ -324,7 +324,7 @@ impl Run<'_> {
         }
     }
 
-    /// Where hidden states go.
+    /// Returns where hidden states go.
     fn hidden(&self) -> Hidden<'_> {
         let Direction { output, staged, .. } = self.direction;
         if staged.is_empty() {
@@ -352,7 +352,7 @@ impl Run<'_> {
         }
     }
 
-    /// The units of this share.
+    /// Returns the units of this share.
     pub(super) fn units(&self) -> Range<usize> {
         let hidden = self.job.spec.hidden;
         let lanes = self.cell.lanes();

@@ -7,16 +7,16 @@ use proctor_rnn_kernels::RowsMut;
 use super::split::Split;
 use crate::team::Member;
 
-/// Where hidden states of a step lie: row `r` at `rows[r] + offset(step)`.
+/// Places of the hidden states of a step: row `r` at `rows[r] + offset(step)`.
 pub(super) struct Hidden<'a> {
     pub(super) rows: &'a [*mut f32],
     pub(super) stride: isize,
-    /// Number of steps after which the same memory is used again.
+    /// Number of steps after which memory is reused.
     pub(super) period: usize,
 }
 
 impl Hidden<'_> {
-    /// Hidden states of some rows after a step.
+    /// Returns the hidden states of some rows after a step.
     pub(super) fn at(&self, step: usize, rows: &Range<usize>) -> RowsMut {
         RowsMut { bases: self.rows[rows.clone()].as_ptr(), offset: self.offset(step) }
     }

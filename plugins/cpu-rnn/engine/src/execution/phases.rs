@@ -9,12 +9,12 @@ use super::{
 };
 use crate::sync::spin;
 
-/// Number of values of the next step's gates that are asked for ahead: more would push out what this step uses.
+/// Number of values of the next step's requested gates ahead: more would push out what this step uses.
 const FETCHED_MAX: usize = 1024;
 
 impl Run<'_> {
-    /// Runs the steps of a pipeline. While the input products of a part are not finished, computes those of the next
-    /// part that no thread has claimed.
+    /// Runs the steps of a pipeline. While the input products of a part are unfinished, computes those of the next part
+    /// that no thread has claimed.
     ///
     /// # Safety
     /// - As for [`Job::run_share`](super::direction::Job::run_share), of the first thread of a pipeline.

@@ -57,7 +57,8 @@ impl Pipeline {
         &self.parts
     }
 
-    /// The next part that no thread has claimed: the caller has to compute it and to [`finish`](Self::finish) it.
+    /// Returns the next part that no thread has claimed: the caller has to compute it and to [`finish`](Self::finish)
+    /// it.
     pub(super) fn claim(&self) -> Option<usize> {
         // A waiting thread asks again and again: loading leaves the cache line where it is, adding would take it
         // away.
@@ -73,7 +74,7 @@ impl Pipeline {
         self.done[part].store(1, Ordering::Release);
     }
 
-    /// Whether a part's products are finished; if so, they can be read.
+    /// Returns whether a part's products are finished; if so, they can be read.
     pub(super) fn is_done(&self, part: usize) -> bool {
         self.done[part].load(Ordering::Acquire) > 0
     }

@@ -1,4 +1,4 @@
-//! Which thread computes what: private-cache-aware partitioning as a [`Mapping`] says (section 5.2.3 of the paper).
+//! Share of each thread: private-cache-aware partitioning as a [`Mapping`] says (section 5.2.3 of the paper).
 
 use std::ops::Range;
 
@@ -24,10 +24,11 @@ pub(crate) struct Share {
 }
 
 impl Split {
-    /// The partition for a schedule on a team of `team` threads.
+    /// Returns the partition for a schedule on a team of `team` threads.
     ///
     /// A layer of one direction has nothing to split by directions; its columns are split instead. One of both
-    /// directions is split by them rather than by phases. One thread, or one row to split by rows, is no split at all.
+    /// directions is split by them rather than by phases. One thread, or one row to split by rows, is not a split at
+    /// all.
     pub(crate) fn new(
         schedule: &Schedule,
         team_threads: usize,
@@ -53,12 +54,12 @@ impl Split {
         Self { mapping, threads, directions, blocks, rows }
     }
 
-    /// Number of threads that have a share.
+    /// Returns the number of threads that have a share.
     pub(crate) fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Whether the threads exchange hidden states, and so meet after each step.
+    /// Returns whether the threads exchange hidden states, and so meet after each step.
     pub(crate) fn meets(&self) -> bool {
         match self.mapping {
             Mapping::Single | Mapping::Rows | Mapping::Phases => false,
@@ -67,17 +68,17 @@ impl Split {
         }
     }
 
-    /// Whether the first thread runs the steps and the others compute input products for it.
+    /// Returns whether the first thread runs the steps and the others compute input products for it.
     pub(crate) fn is_pipelined(&self) -> bool {
         self.mapping == Mapping::Phases
     }
 
-    /// Number of parts into which the rows of the batch are dealt.
+    /// Returns the number of parts into which the rows of the batch are dealt.
     pub(crate) fn row_parts(&self) -> usize {
         if self.mapping == Mapping::Rows { self.threads } else { 1 }
     }
 
-    /// The share of a thread below [`Self::threads`].
+    /// Returns the share of a thread below [`Self::threads`].
     pub(crate) fn share(&self, thread: usize) -> Share {
         let whole = Share { directions: 0..self.directions, blocks: 0..self.blocks, rows: 0..self.rows };
         match self.mapping {
@@ -98,7 +99,7 @@ impl Split {
     }
 }
 
-/// Returns part number `index` when `count` items are split into `parts` parts, the first ones one item longer.
+/// Returns the part number `index` when `count` items are split into `parts` parts, the first ones one item longer.
 pub(crate) fn part(count: usize, parts: usize, index: usize) -> Range<usize> {
     let start = |index: usize| index * (count / parts) + index.min(count % parts);
     start(index)..start(index + 1)

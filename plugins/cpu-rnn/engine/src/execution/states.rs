@@ -72,12 +72,12 @@ impl Run<'_> {
         }
     }
 
-    /// Where a row's state begins in a tensor `[direction, batch, hidden]`.
+    /// Returns where a row's state begins in a tensor `[direction, batch, hidden]`.
     fn state(&self, row: usize) -> usize {
         (self.number * self.job.order.len() + self.job.order[row]) * self.job.spec.hidden
     }
 
-    /// This share's units of a row that begins at `start`.
+    /// Returns this share's units of a row that begins at `start`.
     ///
     /// # Safety
     /// - The row has `hidden` initialised values, and nothing else uses these units of it for as long as the result

@@ -36,7 +36,7 @@ pub(super) struct DirectionSpace {
     /// `r * h` of a GRU with the reset gate before the product, `[row][padded hidden]`.
     pub(super) reset_hidden: Buffer,
     pub(super) reset_rows: Vec<*mut f32>,
-    /// Its update gates, `[row][padded hidden]`.
+    /// Update gates, `[row][padded hidden]`.
     pub(super) update: Buffer,
     /// Hidden states of even and of odd steps, `[2][row][padded hidden]`, where the output's rows would make threads
     /// write the same cache lines; see [`Workspace::stage`].

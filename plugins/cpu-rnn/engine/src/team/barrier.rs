@@ -31,7 +31,7 @@ pub enum BarrierForm {
     /// Flat for up to 8 threads, else a tree with groups of about the square root of their number.
     #[default]
     Automatic,
-    /// Each thread looks at all others: n² cache lines move.
+    /// Each thread reads all others' words: n² cache lines move.
     Flat,
     /// Threads meet in groups and the groups at the root: 2n to 3n cache lines move.
     Tree {
@@ -40,7 +40,7 @@ pub enum BarrierForm {
     },
 }
 
-/// Where the threads of a region meet; see the module.
+/// Meeting point of the threads of a region; see the module.
 #[derive(Debug)]
 pub(super) struct Barrier {
     threads: usize,
@@ -49,7 +49,7 @@ pub(super) struct Barrier {
 
 #[derive(Debug)]
 enum Form {
-    /// Barriers that each thread has come to.
+    /// Barriers that each thread has reached.
     Flat(Box<[Apart<AtomicU64>]>),
     Tree(Box<Tree>),
 }
@@ -65,9 +65,9 @@ struct Tree {
 
 #[derive(Debug, Default)]
 struct Group {
-    /// How often a thread of the group has arrived in this region.
+    /// Number of times that a thread of the group has arrived in this region.
     arrived: Apart<AtomicU64>,
-    /// Number of the last barrier in this region to which all have come.
+    /// Number of the last barrier in this region that all have reached.
     passed: Apart<AtomicU64>,
 }
 
@@ -108,7 +108,7 @@ impl Barrier {
         0
     }
 
-    /// Announces to the first `among` threads that this one of them has come to barrier number `round`. It has waited
+    /// Announces to the first `among` threads that this one of them has reached barrier number `round`. It has waited
     /// for the one before. [the thread]
     #[inline]
     pub(super) fn arrive(&self, thread: usize, among: usize, round: u64) {
@@ -118,7 +118,7 @@ impl Barrier {
         }
     }
 
-    /// Waits until every other of the first `among` threads has come to barrier number `round`. Returns whether one of
+    /// Waits until every other of the first `among` threads has reached barrier number `round`. Returns whether one of
     /// them, in a tree any thread, has panicked. [the thread]
     #[inline]
     pub(super) fn wait(&self, thread: usize, among: usize, round: u64) -> bool {
@@ -144,7 +144,7 @@ impl Barrier {
         }
     }
 
-    /// Whether a thread has panicked in this region.
+    /// Returns whether a thread has panicked in this region.
     pub(super) fn is_poisoned(&self) -> bool {
         let is_poison = |word: &Apart<AtomicU64>| word.0.load(Ordering::Relaxed) == POISON;
         match &self.form {

@@ -19,11 +19,11 @@ const ONE_REGION: u64 = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Gate {
     state: Apart<AtomicU64>,
-    /// Last region whose end each helper has come to.
+    /// Last region whose end each helper has reached.
     ended: Box<[Apart<AtomicU64>]>,
 }
 
-/// A region that has been started.
+/// A started region.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenRegion {
     pub(super) number: u64,
@@ -68,12 +68,12 @@ impl Gate {
         region
     }
 
-    /// Announces that helper number `helper` has come to the end of a region. [the helper]
+    /// Announces that helper number `helper` has reached the end of a region. [the helper]
     pub(super) fn end(&self, helper: usize, region: u64) {
         self.ended[helper].0.store(region, Ordering::Release);
     }
 
-    /// Waits until all helpers have come to the end of a region. [caller]
+    /// Waits until all helpers have reached the end of a region. [caller]
     pub(super) fn close(&self, region: u64) {
         for ended in &self.ended {
             until(&ended.0, |ended| ended == region);

@@ -28,7 +28,7 @@ pub(crate) const GATE_BOUND: f32 = 30.0;
 /// The same for arguments of tanh, where the exponent is twice the argument.
 pub(crate) const TANH_BOUND: f32 = 15.0;
 
-/// `2^f` for `|f| <= 1/2`.
+/// Computes `2^f` for `|f| <= 1/2`.
 ///
 /// # Safety
 /// - The processor has the instructions of `V`.
@@ -61,7 +61,7 @@ unsafe fn polynomial<V: Vector, const M: usize>(f: [V; M]) -> [V; M] {
     }
 }
 
-/// `e^x` for `|x| <= 104`, with full relative accuracy; a NaN stays one.
+/// Computes `e^x` for `|x| <= 104`, with full relative accuracy; a NaN stays one.
 ///
 /// # Safety
 /// - The processor has the instructions of `V`.
@@ -115,8 +115,8 @@ impl<V: Vector> Bounds<V> {
         }
     }
 
-    /// `e^-x` or `e^-2x` of each vector, of the argument held within its bound. The relative error grows to 3e-7 at the
-    /// bounds, where the functions are flat; a NaN stays one.
+    /// Computes `e^-x` or `e^-2x` of each vector, of the argument held within its bound. The relative error grows to
+    /// 3e-7 at the bounds, where the functions are flat; a NaN stays one.
     ///
     /// # Safety
     /// - The processor has the instructions of `V`.
@@ -151,7 +151,7 @@ impl<V: Vector> Bounds<V> {
         }
     }
 
-    /// sigmoid of each vector.
+    /// Computes the sigmoid of each vector.
     ///
     /// # Safety
     /// - The processor has the instructions of `V`.
@@ -167,7 +167,7 @@ impl<V: Vector> Bounds<V> {
         }
     }
 
-    /// tanh of each vector.
+    /// Computes tanh of each vector.
     ///
     /// # Safety
     /// - The processor has the instructions of `V`.
@@ -177,7 +177,7 @@ impl<V: Vector> Bounds<V> {
         unsafe { self.gated_tanhs([V::splat(1.0); M], x) }
     }
 
-    /// `tanh(x) / denominator` of each vector, with one reciprocal.
+    /// Computes `tanh(x) / denominator` of each vector, with one reciprocal.
     ///
     /// # Safety
     /// - The processor has the instructions of `V`.
@@ -200,7 +200,7 @@ impl<V: Vector> Bounds<V> {
     }
 }
 
-/// Factor that turns an argument into an exponent of 2.
+/// Returns the factor that turns an argument into an exponent of 2.
 #[inline(always)]
 fn exponent(kind: Kind) -> f32 {
     match kind {
@@ -209,7 +209,7 @@ fn exponent(kind: Kind) -> f32 {
     }
 }
 
-/// The reciprocal of each vector.
+/// Returns the reciprocal of each vector.
 #[inline(always)]
 pub(crate) fn reciprocals<V: Vector, const M: usize>(mut x: [V; M]) -> [V; M] {
     for m in 0..M {

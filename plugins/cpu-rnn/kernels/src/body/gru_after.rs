@@ -84,8 +84,8 @@ pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step
     }
 }
 
-/// The sums of `count` rows of a block, at most `M`. Returns where the input part of n lies, and how far it is from row
-/// to row.
+/// Returns the sums of `count` rows of a block, at most `M`. Returns where the input part of n lies, and how far it is
+/// from row to row.
 ///
 /// # Safety
 /// - As [`step`](self::step), for rows and a block of the step; `gates` has room for these rows.
@@ -127,7 +127,7 @@ unsafe fn tile<V: Products<W>, W: Weights, const M: usize>(
     }
 }
 
-/// The cells of `H` vectors of units.
+/// Computes the cells of `H` vectors of units.
 ///
 /// # Safety
 /// - As [`Shared::gru_cells`](super::shared::Shared::gru_cells); the processor has the instructions of `V`.

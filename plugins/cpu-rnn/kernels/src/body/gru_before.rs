@@ -21,7 +21,7 @@ use crate::vector::Vector;
 /// Number of gates of a block: r, z, n.
 const GATES: usize = 3;
 
-/// The first sweep.
+/// Runs the first sweep.
 ///
 /// # Safety
 /// - As [`PackedCell::step`](crate::PackedCell::step), for such a GRU whose weights are of format `W` and packed for
@@ -49,7 +49,7 @@ pub(crate) unsafe fn gates<V: Products<W>, W: Weights>(cell: &PackedWeights, ste
     }
 }
 
-/// The second sweep.
+/// Runs the second sweep.
 ///
 /// # Safety
 /// - As [`gates`]; the first sweep of all blocks is done.
@@ -77,7 +77,7 @@ pub(crate) unsafe fn candidate<V: Products<W>, W: Weights>(cell: &PackedWeights,
     }
 }
 
-/// r and z of `N / 2` blocks, in `count` rows from `row` on.
+/// Computes r and z of `N / 2` blocks, in `count` rows from `row` on.
 ///
 /// # Safety
 /// - As [`gates`], for rows and blocks of the step.
@@ -105,7 +105,7 @@ unsafe fn gate_tile<V: Products<W>, W: Weights, const N: usize>(
     }
 }
 
-/// n and h of `N` blocks, in `count` rows from `row` on.
+/// Computes n and h of `N` blocks, in `count` rows from `row` on.
 ///
 /// # Safety
 /// - As [`candidate`], for rows and blocks of the step.
@@ -195,7 +195,7 @@ impl<W: Weights> Sweep<W> {
     }
 }
 
-/// r and z of `N / 2` blocks.
+/// Computes r and z of `N / 2` blocks.
 ///
 /// # Safety
 /// - As [`Shared::reset_rows`](super::shared::Shared::reset_rows); the processor has the instructions of `V`.
@@ -227,7 +227,7 @@ pub(crate) unsafe fn reset_rows<V: Vector, const N: usize>(
     }
 }
 
-/// n and h of `N` blocks.
+/// Computes n and h of `N` blocks.
 ///
 /// # Safety
 /// - As [`Shared::candidate_rows`](super::shared::Shared::candidate_rows); the processor has the instructions of `V`.

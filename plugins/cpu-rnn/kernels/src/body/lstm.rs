@@ -72,7 +72,8 @@ pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step
     }
 }
 
-/// The gates of `count` rows of a block, at most `M`, to `gates`. A wide tile asks for the second part of `ahead`, too.
+/// Computes the gates of `count` rows of a block, at most `M`, to `gates`. A wide tile asks for the second part of
+/// `ahead`, too.
 ///
 /// # Safety
 /// - As [`step`](self::step), for rows and a block of the step; `gates` has room for these rows.
@@ -121,7 +122,7 @@ unsafe fn tile<V: Products<W>, W: Weights, const M: usize>(
     }
 }
 
-/// The cells of `H` vectors of units.
+/// Computes the cells of `H` vectors of units.
 ///
 /// # Safety
 /// - As [`Shared::lstm_cells`](super::shared::Shared::lstm_cells); the processor has the instructions of `V`.
@@ -194,7 +195,7 @@ unsafe fn state<V: Vector>([i, f, g, o]: [V; 4], at: *mut f32) -> (V, V) {
     }
 }
 
-/// The cell of one vector of units with peepholes `[i, f, o][lane]`: updates the state and returns h.
+/// Returns the cell of one vector of units with peepholes `[i, f, o][lane]`: updates the state and returns h.
 ///
 /// # Safety
 /// - The processor has the instructions of `V`; a vector can be read and written at `at`, three read at `peepholes`.

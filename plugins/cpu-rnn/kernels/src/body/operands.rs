@@ -41,7 +41,7 @@ impl<W: Weights> Operands<W> {
         Self { sources }
     }
 
-    /// The operands of a step of one row. All of them are asked for at once: other cores may have written them.
+    /// Returns the operands of a step of one row. Requests all of them at once: other cores may have written them.
     ///
     /// # Safety
     /// - As [`Self::new`].
@@ -59,15 +59,15 @@ impl<W: Weights> Operands<W> {
         }
     }
 
-    /// The rows of a product, if there is one.
+    /// Returns the rows of a product, if there is one.
     #[inline(always)]
     pub(crate) fn source(&self, which: usize) -> Option<W::Source> {
         self.sources[which]
     }
 }
 
-/// First row of what a step's rows start from in the columns from `column` on, and the values from row to row: finished
-/// products, or the biases for all rows.
+/// Returns the first row of a step's starting values in the columns from `column` on, and the values from row to row:
+/// finished products, or the biases for all rows.
 ///
 /// # Safety
 /// - The step's gates have row `row` and these columns, or `input` has these columns.

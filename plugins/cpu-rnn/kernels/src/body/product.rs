@@ -45,7 +45,7 @@ pub(crate) unsafe fn product<V: Products<W>, W: Weights>(matrix: &Matrix, args: 
     }
 }
 
-/// All rows times one panel.
+/// Multiplies all rows by one panel.
 ///
 /// # Safety
 /// - As [`product`]; the panel starts at `block`, in layout `L`.

@@ -40,7 +40,7 @@ pub(crate) type Quantise = unsafe fn(&Grid, usize, *mut u8) -> Quantised;
 pub(crate) struct Row {
     /// Values plus the zero point, padded with zeros to whole groups.
     pub(crate) values: *const u8,
-    /// The value that 1 stands for.
+    /// The value of one quantisation step.
     pub(crate) scale: *const f32,
 }
 

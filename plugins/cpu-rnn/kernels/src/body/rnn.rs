@@ -46,7 +46,7 @@ pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step
     }
 }
 
-/// `count` rows of `N` blocks, from `row` on.
+/// Computes `count` rows of `N` blocks, from `row` on.
 ///
 /// # Safety
 /// - As [`step`](self::step), for rows and blocks of the step.
@@ -84,7 +84,7 @@ unsafe fn tile<V: Products<W>, W: Weights, const N: usize>(
     }
 }
 
-/// Hidden states of `N` blocks.
+/// Computes hidden states of `N` blocks.
 ///
 /// # Safety
 /// - As [`Shared::rnn_rows`](super::shared::Shared::rnn_rows); the processor has the instructions of `V`.

@@ -16,21 +16,21 @@ use crate::vector::Vector;
 ///
 /// The processor has to have the instructions of `Self` for every one of them.
 pub(crate) trait Shared: Vector {
-    /// As [`quantise::rows`](super::quantise::rows).
+    /// Works as [`quantise::rows`](super::quantise::rows).
     ///
     /// # Safety
     /// - As there.
     unsafe fn quantise(grid: &Grid, depth: usize, scratch: *mut u8) -> Quantised;
 
-    /// The cells of `H` vectors of units of an LSTM, from the sums of their gates.
+    /// Computes the cells of `H` vectors of units of an LSTM, from the sums of their gates.
     ///
     /// # Safety
     /// - `gates` has `H` vectors of all four gates; `at` are rows and blocks of the step, whose pointers are valid for
     ///   them.
     unsafe fn lstm_cells<const H: usize>(cell: &PackedWeights, step: &Step, gates: *const [Self; 4], at: At);
 
-    /// The cells of `H` vectors of units of a GRU with the reset gate after the product, from the sums of r, z and the
-    /// hidden part of n, and from the input part of n, of which vectors are `stride` values apart.
+    /// Computes the cells of `H` vectors of units of a GRU with the reset gate after the product, from the sums of r, z
+    /// and the hidden part of n, and from the input part of n, of which vectors are `stride` values apart.
     ///
     /// # Safety
     /// - `gates` and `inputs` have `H` vectors; `at` are rows and blocks of the step, whose pointers are valid for
@@ -82,7 +82,7 @@ pub(crate) trait Shared: Vector {
 
 /// The products of a format of weights.
 pub(crate) trait Products<W: Weights>: Shared {
-    /// As [`tile::tile`](super::tile::tile).
+    /// Works as [`tile::tile`](super::tile::tile).
     ///
     /// # Safety
     /// - As there; the processor has the instructions that the format asks for beside those of `Self`.
@@ -94,7 +94,7 @@ pub(crate) trait Products<W: Weights>: Shared {
         to: &[*mut f32; R],
     );
 
-    /// As [`tile::dense`](super::tile::dense).
+    /// Works as [`tile::dense`](super::tile::dense).
     ///
     /// # Safety
     /// - As there, and as for [`Self::tile`].

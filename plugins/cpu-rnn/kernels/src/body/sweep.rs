@@ -1,4 +1,4 @@
-//! The order in which a kernel goes through rows and blocks.
+//! The order in which a kernel traverses rows and blocks.
 
 use crate::args::Step;
 use crate::vector::{ROWS_OF_WIDE, Vector};
@@ -18,7 +18,7 @@ pub(crate) struct Tiles {
 }
 
 impl Tiles {
-    /// One wide tile if it fits, else narrow ones.
+    /// Returns one wide tile if it fits, else narrow ones.
     #[inline(always)]
     pub(crate) fn wide_or_narrow<V: Vector>(rows: usize) -> Self {
         if V::ROWS >= ROWS_OF_WIDE && (rows == 8 || rows == 10) {
@@ -67,7 +67,7 @@ impl Groups {
         Self { first, left: end.saturating_sub(first), descending: step.descending, most }
     }
 
-    /// First block and number of blocks of the next group.
+    /// Returns the first block and number of blocks of the next group.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<(usize, usize)> {
         if self.left == 0 {
@@ -92,7 +92,7 @@ impl Groups {
         Some((self.first - size, size))
     }
 
-    /// First block of the next group, without taking it.
+    /// Returns the first block of the next group, without taking it.
     #[inline(always)]
     pub(crate) fn peek(&self) -> Option<usize> {
         let mut copy = *self;

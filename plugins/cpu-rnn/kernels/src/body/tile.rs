@@ -42,13 +42,13 @@ pub(crate) struct TileRows<W: Weights, const M: usize> {
 }
 
 impl<W: Weights, const M: usize> TileRows<W, M> {
-    /// Room for rows like `from`, all written to `to` until they are set.
+    /// Returns room for rows like `from`, all written to `to` until they are set.
     #[inline(always)]
     pub(crate) fn new(from: W::Row, to: *mut f32) -> Self {
         Self { from: [from; M], to: [to; M] }
     }
 
-    /// `count` successive rows of a source, from `row` on, written `stride` values apart.
+    /// Creates a source of `count` successive rows, from `row` on, written `stride` values apart.
     ///
     /// # Safety
     /// - The source has these rows, at least one; `count` is at most `M`.
@@ -199,7 +199,7 @@ unsafe fn dense_sums<V: Products<W>, W: Weights, const N: usize>(
     count: usize,
     sums: *mut f32,
 ) {
-    /// As many as the longest vectors have.
+    /// Zeros for the longest vectors.
     static ZEROS: [f32; 16 * DENSE_MAX] = [0.0; 16 * DENSE_MAX];
     let mut panel = matrix.dense_panel::<V, N>(block);
     panel.ahead = ahead;
@@ -241,7 +241,7 @@ unsafe fn spread<V: Vector, const N: usize>(
     }
 }
 
-/// Copies what `count` rows start from, where there is nothing to add.
+/// Copies the starting values of `count` rows, if there is nothing to add.
 ///
 /// # Safety
 /// - The processor has the instructions of `V`; `initial` and `to` have `count` rows.
@@ -257,7 +257,7 @@ pub(crate) unsafe fn copy<V: Vector, const N: usize>(initial: &Initial<N>, count
     }
 }
 
-/// Adds the products of `R` rows with `N` vectors of weights to what they start from.
+/// Adds the products of `R` rows with `N` vectors of weights to their starting values.
 ///
 /// # Safety
 /// - The processor has the instructions of `V`.

@@ -2,7 +2,7 @@
 
 use crate::vector::Vector;
 
-/// Where the vectors of units lie whose cells are computed together: successive rows of one block, or blocks of one
+/// Places of the vectors of units whose cells are computed together: successive rows of one block, or blocks of one
 /// row.
 #[derive(Clone, Copy)]
 pub(crate) struct At {
@@ -13,7 +13,7 @@ pub(crate) struct At {
 }
 
 impl At {
-    /// Rows of a block, from `row` on.
+    /// Returns the rows of a block, from `row` on.
     #[inline(always)]
     pub(crate) fn rows(row: usize, block: usize) -> Self {
         Self { row, block, next_row: 1, next_block: 0 }
@@ -25,7 +25,7 @@ impl At {
         Self { row: 0, block, next_row: 0, next_block: 1 }
     }
 
-    /// Row and block of vector `index`.
+    /// Returns the row and block of vector `index`.
     #[inline(always)]
     pub(crate) fn of(self, index: usize) -> (usize, usize) {
         (self.row + index * self.next_row, self.block + index * self.next_block)

@@ -276,7 +276,7 @@ unsafe fn add_group<V: Vector, const R: usize, const N: usize, const L: usize>(
 /// more than a line each, since a request is a load and competes with those of the rows. (A dense block has fewer
 /// vectors than a whole one that comes next, and asks for a part of its lines only.) One or two rows wait for their
 /// weights anyway. With three or four, more than two requests delay the weights that are needed now, and the processor
-/// fetches the neighbours of a line by itself. Measured with 1024 units, where each group has lines of its own; where
+/// fetches the neighbours of a line by itself. Measured with 1024 units, where each group has its own lines; where
 /// several tiles share a group some requests are for the same line.
 const fn lines_ahead(rows: usize, vectors: usize) -> usize {
     let most = match rows {

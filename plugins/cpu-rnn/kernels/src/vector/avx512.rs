@@ -8,7 +8,7 @@ use super::Vector;
 #[derive(Clone, Copy)]
 pub(crate) struct Zmm(__m512);
 
-/// The lanes below `count`.
+/// Returns the lanes below `count`.
 #[inline(always)]
 fn first(count: usize) -> __mmask16 {
     (0xffff_u32 >> (16 - count.min(16))) as u16

@@ -24,7 +24,7 @@ impl Plain {
     }
 }
 
-/// `2^exponent` for a whole exponent in -126 ..= 127.
+/// Computes `2^exponent` for a whole exponent in -126 ..= 127.
 #[inline(always)]
 fn power_of_two(exponent: f32) -> f32 {
     // A NaN becomes 0 here; the other factor is NaN then.

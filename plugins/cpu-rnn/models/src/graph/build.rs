@@ -1,4 +1,4 @@
-//! Building a graph: what follows from constants is computed on the way.
+//! Builds a graph, and computes values that follow from constants on the way.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,7 +16,7 @@ pub struct ValueId(pub(super) usize);
 pub enum Dim {
     /// Always this many.
     Fixed(usize),
-    /// Decided when the graph is planned; the same name stands for the same extent.
+    /// Decided when the graph is planned; equal names mean equal extents.
     Free(String),
 }
 
@@ -25,11 +25,11 @@ pub enum Dim {
 pub struct GraphInput {
     /// Name.
     pub name: String,
-    /// Which value it is.
+    /// Id of the value.
     pub value: ValueId,
     /// Type of the elements.
     pub element: Element,
-    /// Its dimensions.
+    /// Dimensions of the input.
     pub dims: Vec<Dim>,
 }
 
@@ -38,11 +38,11 @@ pub struct GraphInput {
 pub struct Node {
     /// Name and operator, for messages.
     pub label: String,
-    /// Its operation.
+    /// Operation of the node.
     pub op: Op,
-    /// Its operands; `None` where an optional input is left out.
+    /// Operands; `None` where an optional input is left out.
     pub inputs: Vec<Option<ValueId>>,
-    /// Its results; `None` where a result is not wanted.
+    /// Results; `None` where a result is not wanted.
     pub outputs: Vec<Option<ValueId>>,
 }
 
@@ -87,7 +87,7 @@ impl GraphBuilder {
         self.shared_constant(Arc::new(tensor))
     }
 
-    /// The tensor of a value that is constant.
+    /// Returns the tensor of a value that is constant.
     #[must_use]
     pub fn constant_of(&self, value: ValueId) -> Option<&Arc<Tensor>> {
         self.constants.get(&value)
@@ -157,7 +157,7 @@ impl GraphBuilder {
 }
 
 impl Graph {
-    /// The inputs, in order.
+    /// Returns the inputs, in order.
     #[must_use]
     pub fn inputs(&self) -> &[GraphInput] {
         &self.inputs
@@ -168,7 +168,7 @@ impl Graph {
         self.outputs.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The nodes that are left after folding, each after those whose results it reads.
+    /// Returns the nodes that are left after folding, each after those whose results it reads.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
@@ -243,7 +243,7 @@ fn with_packed_weights(
     (Op::Dense(Arc::new(dense)), inputs[..1].to_vec())
 }
 
-/// The addend of each row of a product, if it is the same for all rows.
+/// Returns the addend of each row of a product, if it is the same for all rows.
 fn bias_of(tensor: &Tensor, output: usize, factor: f32) -> Option<Vec<f32>> {
     let values = tensor.reals()?;
     let scaled = |value: &f32| value * factor;

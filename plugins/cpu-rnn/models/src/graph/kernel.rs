@@ -13,7 +13,7 @@ use crate::graph::tensor::{Element, ValuesMut, ValuesRef, View};
 pub enum Kernel {
     /// Elements of input 0 from an offset on, by strides.
     Copy { offset: usize, dimensions: Vec<Dimension<1>> },
-    /// Inputs one after the other: for each of `outer` rows, `inner` elements of each input.
+    /// Inputs one after another: for each of `outer` rows, `inner` elements of each input.
     Concat { outer: usize, inner: Vec<usize> },
     /// Rows of `inner` elements picked by the indices of input 1 from `extent` ones, for each of `outer` tables.
     Gather { outer: usize, extent: usize, inner: usize },
@@ -31,7 +31,7 @@ pub enum Kernel {
     Dense(Arc<Dense>),
     /// Products of matrices of one size, whose operands begin at these places.
     MatMul { size: [usize; 3], places: Vec<[usize; 2]> },
-    /// A product with transposition, factors and something to add.
+    /// A product with transposition, factors and an addend.
     Gemm {
         /// Rows, columns and length of the sums.
         size: [usize; 3],

@@ -1,4 +1,4 @@
-//! From an operation and the shapes of its inputs to the shapes of its results and what computes them.
+//! Maps an operation and the shapes of its inputs to the shapes of its results and their kernel.
 
 mod movement;
 mod product;
@@ -29,18 +29,18 @@ pub struct Lowered {
     pub element: Element,
     /// Extent of each dimension.
     pub shape: Vec<usize>,
-    /// Where the values come from.
+    /// Source of the values.
     pub source: Source,
 }
 
-/// Where the values of a result come from.
+/// Source of the values of a result.
 #[derive(Debug, Clone)]
 pub enum Source {
     /// The values of input 0, in order.
     Input,
-    /// They are known.
+    /// The values are known.
     Constant(Arc<Tensor>),
-    /// They are computed.
+    /// A kernel computes the values.
     Kernel(Kernel),
     /// A recurrent layer gives them.
     Recurrent,
@@ -76,7 +76,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The values of an input that decides about shapes.
+    /// Returns the values of an input that decides about shapes.
     fn known(self, index: usize) -> Result<Option<&'a [i64]>, String> {
         let Some(info) = self.get(index) else { return Ok(None) };
         let constant = info.constant.as_ref().ok_or_else(|| {
@@ -89,7 +89,7 @@ impl<'a> Inputs<'a> {
 /// Finds the results of an operation.
 ///
 /// # Errors
-/// The misfit, in words.
+/// Returns the misfit, in words.
 pub fn lower(op: &Op, inputs: Inputs<'_>) -> Result<Vec<Lowered>, String> {
     let result = match op {
         Op::Recurrent(recurrent) => return recurrent_results(recurrent, inputs),
@@ -153,7 +153,7 @@ fn computed(element: Element, shape: Vec<usize>, kernel: Kernel) -> Lowered {
     Lowered { element, shape, source: Source::Kernel(kernel) }
 }
 
-/// The place of an axis that may count from the end.
+/// Returns the place of an axis that may count from the end.
 fn axis(axis: i64, rank: usize) -> Result<usize, String> {
     let place = if axis < 0 { axis.checked_add(rank as i64) } else { Some(axis) };
     let place = place.and_then(|axis| usize::try_from(axis).ok()).filter(|axis| *axis < rank);
@@ -224,7 +224,7 @@ fn lower_reduce(reduce: &Reduce, inputs: Inputs<'_>) -> Result<Lowered, String> 
     Ok(computed(from.element, shape, kernel))
 }
 
-/// Distances in a tensor of shape `kept`, 0 along the dimensions that are reduced.
+/// Returns the distances in a tensor of shape `kept`, 0 along the dimensions that are reduced.
 fn broadcast_strides_of(kept: &[usize], reduced: &[bool]) -> Vec<isize> {
     strides(kept)
         .into_iter()

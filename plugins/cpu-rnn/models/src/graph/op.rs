@@ -27,7 +27,7 @@ pub enum Op {
     Transpose(Option<Vec<usize>>),
     /// Another shape, given by input 1.
     Reshape {
-        /// Whether 0 stands for an extent of 0, not for the input's extent.
+        /// Whether 0 means an extent of 0, not the input's extent.
         allow_zero: bool,
     },
     /// Removes dimensions of extent 1: the given ones, the ones in input 1, or all.
@@ -72,7 +72,7 @@ pub struct Gemm {
     pub transpose_b: bool,
 }
 
-/// Which of two operands [`Op::Binary`] makes one.
+/// Operation of [`Op::Binary`] on two operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binary {
     /// Sum.
@@ -145,8 +145,8 @@ pub struct Reduce {
 pub enum ReduceKind {
     /// The largest.
     Max,
-    /// Their mean.
+    /// Mean of the elements.
     Mean,
-    /// Their sum.
+    /// Sum of the elements.
     Sum,
 }

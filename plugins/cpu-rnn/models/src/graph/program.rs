@@ -49,7 +49,7 @@ pub(super) struct Operand {
     pub shape: Vec<usize>,
 }
 
-/// Where the values of a tensor lie.
+/// Place of the values of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Input(usize),
@@ -65,7 +65,7 @@ pub(super) struct Slot {
     pub real: bool,
 }
 
-/// Where a value comes from, before memory is shared out.
+/// Origin of a value, before memory is shared out.
 #[derive(Debug, Clone, PartialEq)]
 enum Origin {
     Input(usize),
@@ -133,12 +133,12 @@ impl Program {
         Ok(planner.finish(shapes))
     }
 
-    /// Type and shape of each output.
+    /// Returns the type and shape of each output.
     pub fn outputs(&self) -> impl ExactSizeIterator<Item = (Element, &[usize])> {
         self.outputs.iter().map(|(element, operand)| (*element, operand.shape.as_slice()))
     }
 
-    /// Type and shape of each input.
+    /// Returns the type and shape of each input.
     pub fn inputs(&self) -> impl ExactSizeIterator<Item = (Element, &[usize])> {
         self.inputs.iter().map(|(element, shape)| (*element, shape.as_slice()))
     }
@@ -301,7 +301,7 @@ fn constant(tensor: Arc<Tensor>) -> Value {
     Value { info, origin: Origin::Constant(tensor) }
 }
 
-/// The last step that reads each result: `None` if no step needs it, the number of steps if it is an output.
+/// Returns the last step that reads each result: `None` if no step needs it, the number of steps if it is an output.
 fn last_uses(drafts: &[Draft], outputs: &[&Value], result_count: usize) -> Vec<Option<usize>> {
     let mut last = vec![None; result_count];
     for value in outputs {
@@ -339,7 +339,7 @@ impl Memory {
         slot
     }
 
-    /// The free piece that fits best, grown if it has to be, or a new one.
+    /// Returns the free piece that fits best, grown if it has to be, or a new one.
     fn find(&mut self, len: usize, real: bool) -> Slot {
         let room = &mut self.room[usize::from(!real)];
         let fit = |slot: &Slot| room[slot.index].abs_diff(len);

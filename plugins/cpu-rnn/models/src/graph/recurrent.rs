@@ -25,7 +25,7 @@ pub struct RecurrentSpec {
     pub cell: Cell,
     /// Directions.
     pub directions: Directions,
-    /// Number of units, if it is said.
+    /// Number of units, if given.
     pub hidden: Option<usize>,
     /// Bound of the arguments of activations.
     pub clip: Option<f32>,
@@ -57,7 +57,7 @@ impl Recurrent {
     /// Makes the layer of constant inputs W, R, B and P, in ONNX's order of gates.
     ///
     /// # Errors
-    /// The misfit, in words.
+    /// Returns the misfit, in words.
     pub fn new(
         spec: &RecurrentSpec,
         [w, r, b, p]: [Option<&Tensor>; 4],
@@ -88,16 +88,16 @@ impl Recurrent {
         Ok(Self { layer: Arc::new(layer), batch_first: spec.batch_first })
     }
 
-    /// The layer.
+    /// Returns the layer.
     #[must_use]
     pub fn layer(&self) -> &Layer {
         &self.layer
     }
 
-    /// Number of time steps and of sequences of an input of this shape.
+    /// Returns the number of time steps and of sequences of an input of this shape.
     ///
     /// # Errors
-    /// Why the shape does not fit.
+    /// Returns the reason why the shape does not fit.
     pub fn extent(&self, x: &[usize]) -> Result<[usize; 2], String> {
         match *x {
             [batch, time, width] if self.batch_first && width == self.layer.spec().input => Ok([time, batch]),
@@ -184,7 +184,7 @@ impl Recurrent {
         Ok(())
     }
 
-    /// The rows of X.
+    /// Returns the rows of X.
     fn sequences<'a>(&self, x: &'a [f32], [time, batch]: [usize; 2]) -> Sequences<'a> {
         let width = self.layer.spec().input;
         if self.batch_first {
@@ -194,7 +194,7 @@ impl Recurrent {
         }
     }
 
-    /// An initial state in the engine's order, `[direction, batch, hidden]`.
+    /// Returns an initial state in the engine's order, `[direction, batch, hidden]`.
     fn initial<'a>(&self, state: &'a [f32], room: &'a mut [f32]) -> &'a [f32] {
         let (directions, units) = (self.layer.spec().directions.count(), self.layer.spec().hidden);
         if !self.batch_first || directions == 1 {
@@ -205,7 +205,7 @@ impl Recurrent {
     }
 }
 
-/// The values of a weight of this shape.
+/// Returns the values of a weight of this shape.
 fn values<'a>(name: &str, tensor: &'a Tensor, shape: &[usize]) -> Result<&'a [f32], String> {
     if tensor.element != Element::F32 || tensor.shape != shape {
         let got = format!("{}{:?}", tensor.element, tensor.shape);
@@ -218,8 +218,8 @@ fn values<'a>(name: &str, tensor: &'a Tensor, shape: &[usize]) -> Result<&'a [f3
     }
 }
 
-/// One direction of W, R, B and P in the engine's order of gates: the weights of input and state, their biases, and the
-/// peepholes.
+/// Returns one direction of W, R, B and P in the engine's order of gates: the weights of input and state, their biases,
+/// and the peepholes.
 fn direction(
     tensors: &[Option<&[f32]>; 4],
     direction: usize,
@@ -237,7 +237,8 @@ fn direction(
     [input, hidden, input_bias, hidden_bias, reordered(p, &[0, 2, 1])]
 }
 
-/// Where the engine writes a state that is wanted: to the result itself, or to a room from where it is put in order.
+/// Returns where the engine writes a state that is wanted: to the result itself, or to a room from where it is put in
+/// order.
 fn target<'a>(result: Option<&'a mut [f32]>, room: &'a mut [f32], is_apart: bool) -> Option<&'a mut [f32]> {
     result.map(|result| if is_apart { room } else { result })
 }
@@ -272,7 +273,7 @@ fn reordered(blocks: &[f32], order: &[usize]) -> Vec<f32> {
     order.iter().flat_map(|block| &blocks[block * size..][..size]).copied().collect()
 }
 
-/// `[a, b, c, units]` to `[a, c, b, units]`.
+/// Transposes `[a, b, c, units]` to `[a, c, b, units]`.
 fn swap_axes(from: &[f32], to: &mut [f32], [a, b, c, units]: [usize; 4]) {
     for outer in 0..a {
         for row in 0..b {

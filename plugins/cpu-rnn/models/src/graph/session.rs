@@ -29,7 +29,7 @@ struct Memory {
 }
 
 impl Session {
-    /// A session without memory.
+    /// Creates a session without memory.
     #[must_use]
     pub fn new(team: Team) -> Self {
         Self { team, workspace: Workspace::default(), lengths: Vec::new(), memory: Memory::default() }
@@ -115,7 +115,7 @@ impl Memory {
         result
     }
 
-    /// Takes a piece of memory out, so that the others can be read meanwhile.
+    /// Borrows a piece of memory, so that the others can be read meanwhile.
     fn take(&mut self, slot: Option<Slot>) -> Vec<f32> {
         slot.map(|slot| std::mem::take(&mut self.reals[slot.index])).unwrap_or_default()
     }
@@ -154,7 +154,7 @@ impl Memory {
     }
 }
 
-/// Runs a kernel on the inputs that are there; absent ones come last in every operation that has a kernel.
+/// Runs a kernel on the existing inputs; absent ones come last in every operation that has a kernel.
 fn apply(kernel: &Kernel, views: &[Option<View<'_>>], values: &mut ValuesMut<'_>) -> Result<(), NoSuchRow> {
     let given = views.iter().flatten();
     let count = given.clone().count();

@@ -3,7 +3,7 @@
 /// Extent of a dimension, and how far apart its elements lie in `N` tensors.
 pub type Dimension<const N: usize> = (usize, [isize; N]);
 
-/// Distance between neighbours in each dimension of a contiguous tensor.
+/// Returns the distance between neighbours in each dimension of a contiguous tensor.
 #[must_use]
 pub fn strides(shape: &[usize]) -> Vec<isize> {
     let mut stride = 1;
@@ -20,7 +20,7 @@ pub fn strides(shape: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// Distances for a tensor that is broadcast to `shape`: 0 where it has an extent of 1 or no dimension.
+/// Returns the distances for a tensor that is broadcast to `shape`: 0 where it has an extent of 1 or no dimension.
 #[must_use]
 pub fn broadcast_strides(from: &[usize], shape: &[usize]) -> Vec<isize> {
     let own = strides(from);
@@ -33,7 +33,7 @@ pub fn broadcast_strides(from: &[usize], shape: &[usize]) -> Vec<isize> {
         .collect()
 }
 
-/// The shape that both are broadcast to, if there is one.
+/// Returns the shape that both are broadcast to, if there is one.
 #[must_use]
 pub fn broadcast(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let rank = a.len().max(b.len());

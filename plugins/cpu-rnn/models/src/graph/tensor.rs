@@ -26,9 +26,9 @@ impl fmt::Display for Element {
 /// Values of a tensor, row-major. Integers of both widths are kept as i64.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Values {
-    /// Of [`Element::F32`].
+    /// Values of [`Element::F32`].
     Real(Vec<f32>),
-    /// Of the integer types.
+    /// Values of the integer types.
     Integer(Vec<i64>),
 }
 
@@ -39,7 +39,7 @@ pub struct Tensor {
     pub element: Element,
     /// Extent of each dimension; empty for a scalar.
     pub shape: Vec<usize>,
-    /// As many values as the shape says.
+    /// Values, as many as the shape says.
     pub values: Values,
 }
 
@@ -48,30 +48,30 @@ pub struct Tensor {
 pub struct View<'a> {
     /// Extent of each dimension.
     pub shape: &'a [usize],
-    /// As many values as the shape says.
+    /// Values, as many as the shape says.
     pub values: ValuesRef<'a>,
 }
 
 /// Values that lie elsewhere.
 #[derive(Debug, Clone, Copy)]
 pub enum ValuesRef<'a> {
-    /// Of [`Element::F32`].
+    /// Values of [`Element::F32`].
     Real(&'a [f32]),
-    /// Of the integer types.
+    /// Values of the integer types.
     Integer(&'a [i64]),
 }
 
 /// Room for the values of a result.
 #[derive(Debug)]
 pub enum ValuesMut<'a> {
-    /// Of [`Element::F32`].
+    /// Values of [`Element::F32`].
     Real(&'a mut [f32]),
-    /// Of the integer types.
+    /// Values of the integer types.
     Integer(&'a mut [i64]),
 }
 
 impl Tensor {
-    /// A tensor of f32.
+    /// Creates a tensor of f32.
     ///
     /// # Panics
     /// If there are not as many values as the shape says.
@@ -81,7 +81,7 @@ impl Tensor {
         Self { element: Element::F32, shape: shape.to_vec(), values: Values::Real(values) }
     }
 
-    /// A tensor of integers.
+    /// Creates a tensor of integers.
     ///
     /// # Panics
     /// If there are not as many values as the shape says.
@@ -91,7 +91,7 @@ impl Tensor {
         Self { element, shape: shape.to_vec(), values: Values::Integer(values) }
     }
 
-    /// A tensor of zeros.
+    /// Creates a tensor of zeros.
     #[must_use]
     pub fn zeros(element: Element, shape: &[usize]) -> Self {
         let count = shape.iter().product();
@@ -101,7 +101,7 @@ impl Tensor {
         }
     }
 
-    /// The values, borrowed.
+    /// Returns the values, borrowed.
     #[must_use]
     pub fn view(&self) -> View<'_> {
         let values = match &self.values {
@@ -111,7 +111,7 @@ impl Tensor {
         View { shape: &self.shape, values }
     }
 
-    /// The values, to be written.
+    /// Returns the values, to be written.
     pub fn values_mut(&mut self) -> ValuesMut<'_> {
         match &mut self.values {
             Values::Real(values) => ValuesMut::Real(values),
@@ -119,13 +119,13 @@ impl Tensor {
         }
     }
 
-    /// The values if they are f32.
+    /// Returns the values if they are f32.
     #[must_use]
     pub fn reals(&self) -> Option<&[f32]> {
         if let Values::Real(values) = &self.values { Some(values) } else { None }
     }
 
-    /// The values if they are integers.
+    /// Returns the values if they are integers.
     #[must_use]
     pub fn integers(&self) -> Option<&[i64]> {
         if let Values::Integer(values) = &self.values { Some(values) } else { None }
@@ -133,7 +133,7 @@ impl Tensor {
 }
 
 impl<'a> View<'a> {
-    /// The values of a tensor that was seen to hold f32 when its node was planned.
+    /// Returns the values of a tensor that was seen to hold f32 when its node was planned.
     ///
     /// # Panics
     /// If it holds integers.
@@ -145,7 +145,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The values of a tensor that was seen to hold integers when its node was planned.
+    /// Returns the values of a tensor that was seen to hold integers when its node was planned.
     ///
     /// # Panics
     /// If it holds f32.
@@ -159,7 +159,7 @@ impl<'a> View<'a> {
 }
 
 impl ValuesMut<'_> {
-    /// The room of a result that was planned as f32.
+    /// Returns the room of a result that was planned as f32.
     ///
     /// # Panics
     /// If it was planned as integers.
@@ -170,7 +170,7 @@ impl ValuesMut<'_> {
         }
     }
 
-    /// The room of a result that was planned as integers.
+    /// Returns the room of a result that was planned as integers.
     ///
     /// # Panics
     /// If it was planned as f32.
@@ -185,7 +185,7 @@ impl ValuesMut<'_> {
 /// Maximum number of elements of a tensor: more than any model here needs, and few enough to be counted without care.
 const ELEMENTS_MAX: usize = 1 << 31;
 
-/// Number of elements of a shape, if a tensor in memory can have it.
+/// Returns the number of elements of a shape, if a tensor in memory can have it.
 #[must_use]
 pub fn element_count(shape: &[usize]) -> Option<usize> {
     // A dimension of 0 makes the whole tensor empty; the other dimensions must still be countable.

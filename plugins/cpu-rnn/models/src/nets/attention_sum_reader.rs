@@ -128,7 +128,7 @@ impl Model for Reader {
 struct ReaderInstance {
     model: Arc<Reader>,
     runner: Runner,
-    /// Of each sequence of the layer that runs.
+    /// Length of each sequence of the layer that runs.
     lengths: Vec<usize>,
     /// `[sequence, time, width]`.
     words: Vec<f32>,
@@ -138,7 +138,7 @@ struct ReaderInstance {
     last: Vec<f32>,
     /// The same as vectors, `[sample, 2 * hidden]`.
     queries: Vec<f32>,
-    /// Of the steps of one sample's contexts, one context after the other.
+    /// Attention over the steps of one sample's contexts, one context after the other.
     attention: Vec<f32>,
     /// The words at those steps.
     read: Vec<i32>,
@@ -190,7 +190,7 @@ impl ReaderInstance {
         Ok(time)
     }
 
-    /// From last states to query vectors: both directions of a sample side by side.
+    /// Copies the last states to the query vectors: both directions of a sample side by side.
     fn keep_queries(&mut self, model: &Reader, samples: usize) {
         let hidden = model.sizes.hidden;
         let states = self.last[..samples * 2 * hidden].chunks_exact(hidden).enumerate();
@@ -200,7 +200,7 @@ impl ReaderInstance {
         }
     }
 
-    /// The attention of one sample over all steps of all its contexts, and the words there.
+    /// Computes the attention of one sample over all steps of all its contexts, and the words there.
     fn attend(
         &mut self,
         model: &Reader,
@@ -224,7 +224,7 @@ impl ReaderInstance {
         Ok(())
     }
 
-    /// The attention sum of each candidate.
+    /// Computes the attention sum of each candidate.
     fn write_scores(&mut self, batch: &mut dyn Batch, sample: usize) -> Result<(), RunError> {
         let candidates = batch.input_values(sample, CANDIDATES)?;
         check_size(sample, "the candidates", candidates.len(), self.scores.len())?;

@@ -151,7 +151,7 @@ impl Model for Bidaf {
     }
 }
 
-/// Which of a sample's two sequences.
+/// One of a sample's two sequences.
 #[derive(Debug, Clone, Copy)]
 enum Which {
     Question,
@@ -162,9 +162,9 @@ enum Which {
 struct BidafInstance {
     model: Arc<Bidaf>,
     runner: Runner,
-    /// Of the questions and of the contexts.
+    /// Lengths of the questions and of the contexts.
     lengths: [Vec<usize>; 2],
-    /// Of the questions and of the contexts, `[sample, time, width]`.
+    /// Words of the questions and of the contexts, `[sample, time, width]`.
     words: [Vec<f32>; 2],
     /// Two such, for the highway.
     room: Vec<f32>,
@@ -211,7 +211,7 @@ impl Instance for BidafInstance {
 }
 
 impl BidafInstance {
-    /// Layer 1: embedding and highway, to `words`. Returns the steps of the tensor.
+    /// Runs layer 1: embedding and highway, to `words`. Returns the steps of the tensor.
     fn embed(&mut self, model: &Bidaf, batch: &dyn Batch, which: Which) -> Result<usize, RunError> {
         let input = match which {
             Which::Question => model.sizes.question(),
@@ -226,7 +226,7 @@ impl BidafInstance {
         Ok(time)
     }
 
-    /// Layer 2: phrase LSTM, from `words` to `question` or `context`.
+    /// Runs layer 2: phrase LSTM, from `words` to `question` or `context`.
     fn phrase(&mut self, model: &Bidaf, time: usize, which: Which) -> Result<(), RunError> {
         let output = match which {
             Which::Question => &mut self.question,
@@ -239,7 +239,7 @@ impl BidafInstance {
         model.phrase.run(&mut self.runner, Pass::new(words, lengths, time, output))
     }
 
-    /// Layer 3: two-way attention, to `flow`.
+    /// Runs layer 3: two-way attention, to `flow`.
     fn attend(&mut self, model: &Bidaf, question_time: usize, time: usize) {
         let units = model.phrase.width();
         for (sample, length) in self.lengths[Which::Context as usize].iter().enumerate() {
@@ -251,7 +251,7 @@ impl BidafInstance {
         }
     }
 
-    /// Layer 4: two LSTM layers, from `flow` to `modeled`.
+    /// Runs layer 4: two LSTM layers, from `flow` to `modeled`.
     fn model_context(&mut self, model: &Bidaf, time: usize) -> Result<(), RunError> {
         let lengths = &self.lengths[Which::Context as usize];
         let (steps, units) = (lengths.len() * time, model.phrase.width());
@@ -262,7 +262,7 @@ impl BidafInstance {
         model.modeling[1].run(&mut self.runner, Pass::new(first, lengths, time, second))
     }
 
-    /// Layer 5, first half: where the answer starts, and the input of the output LSTM, `joined`.
+    /// Runs the first half of layer 5: where the answer starts, and the input of the output LSTM, `joined`.
     fn find_start(&mut self, model: &Bidaf, batch: &mut dyn Batch, time: usize) -> Result<(), RunError> {
         let units = model.phrase.width();
         for (sample, length) in self.lengths[Which::Context as usize].iter().enumerate() {
@@ -288,7 +288,7 @@ impl BidafInstance {
         Ok(())
     }
 
-    /// Layer 5, second half: the output LSTM, and where the answer ends.
+    /// Runs the second half of layer 5: the output LSTM, and where the answer ends.
     fn find_end(&mut self, model: &Bidaf, batch: &mut dyn Batch, time: usize) -> Result<(), RunError> {
         let lengths = &self.lengths[Which::Context as usize];
         let (steps, units) = (lengths.len() * time, model.phrase.width());

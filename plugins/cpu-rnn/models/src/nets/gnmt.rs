@@ -93,7 +93,7 @@ struct Gnmt {
     batch_size_max: usize,
     encoder: Encoder,
     decoder: Decoder,
-    /// Of answers in text.
+    /// Vocabulary of answers in text.
     vocabulary: Option<BpeVocabulary>,
 }
 

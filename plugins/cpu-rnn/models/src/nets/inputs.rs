@@ -9,7 +9,7 @@ use crate::nets::layers::embedding::Embedding;
 /// A tensor of words, and the one with the lengths of its sequences.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WordInput {
-    /// Its name in messages.
+    /// Name in messages.
     pub(super) name: &'static str,
     /// Position among the inputs of a sample.
     pub(super) words: usize,
@@ -47,7 +47,7 @@ impl WordInput {
         Ok(())
     }
 
-    /// The words of a sample, `[sequence, step]`.
+    /// Returns the words of a sample, `[sequence, step]`.
     pub(super) fn words<'a>(&self, batch: &'a dyn Batch, sample: usize) -> Result<&'a [i32], RunError> {
         let words = batch.input_values(sample, self.words)?;
         check_size(sample, self.name, words.len(), self.sequences * self.steps)?;
@@ -81,7 +81,7 @@ pub(super) fn embed(
     Ok(time)
 }
 
-/// A length as a count of steps.
+/// Returns a length as a count of steps.
 pub(super) fn checked_length(
     sample: usize,
     tensor: &'static str,
@@ -108,7 +108,7 @@ pub(super) fn write_row(
     Ok(())
 }
 
-/// Writes words to an output whose real size they decide, as integers of its type.
+/// Writes the words to an output whose real size they decide, as integers of its type.
 pub(super) fn write_words<T: From<i32> + FromBytes + IntoBytes>(
     batch: &mut dyn Batch,
     sample: usize,

@@ -1,4 +1,4 @@
-//! A row of the table of networks, and what the networks share.
+//! A row of the table of networks, and code that the networks share.
 
 use std::{fmt, sync::Arc};
 
@@ -10,13 +10,13 @@ use crate::request::LoadError;
 
 /// A network of certain sizes.
 pub(super) trait Known: fmt::Debug + Sync {
-    /// Inputs of a sample, in order.
+    /// Returns the inputs of a sample, in order.
     fn inputs(&self) -> Vec<TensorSpec>;
 
-    /// Outputs of a sample, in order.
+    /// Returns the outputs of a sample, in order.
     fn outputs(&self) -> Vec<TensorSpec>;
 
-    /// The formats of the files that it reads.
+    /// Returns the formats of the files that it reads.
     fn formats(&self) -> &'static [&'static str] {
         &["safetensors"]
     }
@@ -36,18 +36,18 @@ pub(super) trait Known: fmt::Debug + Sync {
     fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, LoadError>;
 }
 
-/// Whether these are the same tensors by types and shapes; names are for people.
+/// Returns whether these are the same tensors by types and shapes; names are for people.
 pub(super) fn are_alike(expected: &[TensorSpec], got: &[TensorSpec]) -> bool {
     let alike = |(a, b): (&TensorSpec, &TensorSpec)| a.element_type == b.element_type && a.shape == b.shape;
     expected.len() == got.len() && expected.iter().zip(got).all(alike)
 }
 
-/// Whether a tensor is a row of such elements.
+/// Returns whether a tensor is a row of such elements.
 pub(super) fn is_row(tensor: &TensorSpec, element_type: ElementType) -> bool {
     tensor.element_type == element_type && matches!(tensor.shape[..], [extent] if extent > 0)
 }
 
-/// Whether a tensor is a single i32.
+/// Returns whether a tensor is a single i32.
 pub(super) fn is_length(tensor: &TensorSpec) -> bool {
     is_row(tensor, ElementType::I32) && tensor.shape == [1]
 }

@@ -20,7 +20,7 @@ pub use perceptron::{Perceptron, PerceptronScratch};
 pub use pooling::max_over_time;
 pub use softmax::{log_sum_exp, softmax};
 
-/// The sum of the products of two rows, in four chains so that additions overlap.
+/// Returns the sum of the products of two rows, in four chains so that additions overlap.
 #[must_use]
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     const LANES: usize = 32;
@@ -43,7 +43,7 @@ pub fn add_scaled(to: &mut [f32], factor: f32, row: &[f32]) {
     }
 }
 
-/// The rows of a `[rows, width]` tensor weighted and added: `to = sum_i weights[i] * rows[i]`.
+/// Adds the weighted rows of a `[rows, width]` tensor: `to = sum_i weights[i] * rows[i]`.
 ///
 /// # Panics
 /// If `rows` has fewer rows than there are weights.

@@ -43,7 +43,7 @@ pub struct Network {
     sizes: &'static dyn Known,
 }
 
-/// All networks.
+/// Returns all networks.
 #[must_use]
 pub fn networks() -> Vec<Network> {
     let network = |(id, sizes): (_, &'static dyn Known)| Network {
@@ -56,7 +56,7 @@ pub fn networks() -> Vec<Network> {
     NETWORKS.map(network).into()
 }
 
-/// The network of this id.
+/// Returns the network of this id.
 #[must_use]
 pub fn find(id: &str) -> Option<Network> {
     networks().into_iter().find(|network| network.id == id)

@@ -87,7 +87,7 @@ pub(super) struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// A pass that only returns the outputs.
+    /// Creates a pass that only returns the outputs.
     pub(super) fn new(input: &'a [f32], lengths: &'a [usize], time: usize, output: &'a mut [f32]) -> Self {
         Self { input, lengths, time, output, last_hidden: None, last_cell: None }
     }
@@ -97,7 +97,7 @@ impl LayerSource<'_, '_> {
     /// Reads the vocabulary, for a network that needs it.
     ///
     /// # Errors
-    /// There is no such file, or it holds something else.
+    /// If there is no such file, or it holds something else.
     pub(super) fn vocabulary(&self) -> Result<BpeVocabulary, LoadError> {
         let path = self
             .vocabulary
@@ -106,10 +106,10 @@ impl LayerSource<'_, '_> {
         BpeVocabulary::from_lines(&text).map_err(|error| LoadError::Vocabulary(path.to_owned(), error))
     }
 
-    /// Takes a layer out of the file and plans it.
+    /// Reads a layer from the file and plans it.
     ///
     /// # Errors
-    /// The fault in its tensors.
+    /// Returns the fault in its tensors.
     pub(super) fn recurrent<const N: usize>(
         &mut self,
         expected: Expected<'_>,
@@ -147,7 +147,7 @@ impl LayerSource<'_, '_> {
 }
 
 impl Recurrent {
-    /// Width of a row of output.
+    /// Returns the width of a row of output.
     pub(super) fn width(&self) -> usize {
         self.layer.output_width()
     }
@@ -157,7 +157,7 @@ impl Recurrent {
         self.batches.iter().map(call)
     }
 
-    /// Does what the schedules want done once before the first call on a team.
+    /// Runs the one-time preparation of the schedules before the first call on a team.
     pub(super) fn ready(&self, team: &mut Team) {
         if self.plans().are_primed() {
             self.layer.prime(team);
@@ -167,7 +167,7 @@ impl Recurrent {
     /// Runs whole sequences.
     ///
     /// # Errors
-    /// The layer's.
+    /// Returns the layer's error.
     pub(super) fn run(&self, runner: &mut Runner, pass: Pass<'_>) -> Result<(), RunError> {
         let sequences = pass.lengths.len();
         if sequences == 0 {
@@ -186,10 +186,10 @@ impl Recurrent {
         Ok(self.layer.run(self.plans().at(sequences), &mut runner.team, &mut runner.workspace, &mut call)?)
     }
 
-    /// Memory to run it step by step, for at most `rows_max` rows.
+    /// Returns the memory to run it step by step, for at most `rows_max` rows.
     ///
     /// # Errors
-    /// The stream's: the layer does not read forward.
+    /// Returns the stream's error: the layer does not read forward.
     pub(super) fn stream(&self, rows_max: usize) -> Result<Stream, RunError> {
         Ok(Stream::new(Arc::clone(&self.layer), rows_max)?)
     }
@@ -197,7 +197,7 @@ impl Recurrent {
     /// Runs one step of all rows of a stream of this layer, from `input` `[row, input]` to `[row, hidden]`.
     ///
     /// # Errors
-    /// The stream's.
+    /// Returns the stream's error.
     pub(super) fn step<'s>(
         &self,
         team: &mut Team,
@@ -210,7 +210,7 @@ impl Recurrent {
     /// Runs one step of some rows, in ascending order, likewise.
     ///
     /// # Errors
-    /// The stream's.
+    /// Returns the stream's error.
     pub(super) fn step_rows<'s>(
         &self,
         team: &mut Team,
@@ -221,7 +221,7 @@ impl Recurrent {
         Ok(stream.step_rows(self.plans().at(rows.len()), team, rows, input)?)
     }
 
-    /// A line about it: sizes and schedules.
+    /// Returns a line about it: sizes and schedules.
     pub(super) fn summary(&self) -> String {
         let spec = self.layer.spec();
         let plans = self.plans().by_batch().iter();
@@ -245,7 +245,7 @@ impl Recurrent {
 }
 
 impl LayerSource<'_, '_> {
-    /// Takes a table of vectors out of the file: `{prefix}.weight` `[vocabulary, width]`.
+    /// Reads a table of vectors from the file: `{prefix}.weight` `[vocabulary, width]`.
     pub(super) fn embedding(
         &mut self,
         prefix: &str,
@@ -255,7 +255,7 @@ impl LayerSource<'_, '_> {
         Ok(Embedding::new(self.weights.take(&format!("{prefix}.weight"), &[vocabulary, width])?, width))
     }
 
-    /// Takes a map out of the file: `{prefix}.weight` `[output, input]` and `{prefix}.bias` `[output]`.
+    /// Reads a map from the file: `{prefix}.weight` `[output, input]` and `{prefix}.bias` `[output]`.
     pub(super) fn linear(
         &mut self,
         prefix: &str,
@@ -280,7 +280,7 @@ impl LayerSource<'_, '_> {
 }
 
 impl Runner {
-    /// Threads and memory for these layers.
+    /// Returns the threads and memory for these layers.
     pub(super) fn new<'a>(team: Team, layers: impl IntoIterator<Item = &'a Recurrent>) -> Self {
         let mut runner = Self { team, workspace: Workspace::default() };
         layers.into_iter().for_each(|layer| layer.ready(&mut runner.team));

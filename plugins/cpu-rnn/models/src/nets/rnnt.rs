@@ -65,7 +65,7 @@ pub(super) const FULL: Sizes = Sizes {
     form: Form::Features,
 };
 
-/// It differs in what is computed, not in what goes in and comes out, so that it takes recordings, too.
+/// Sizes for tests. They change the computation, not the inputs and outputs, so that it takes recordings, too.
 pub(super) const TINY: Sizes = Sizes { hidden: 10, prediction: 7, joint: 9, symbols_max: 3, ..FULL };
 
 /// Number of rows that become one frame between the encoder's two stacks.

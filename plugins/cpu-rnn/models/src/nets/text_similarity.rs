@@ -39,12 +39,12 @@ pub(super) const TINY: Sizes =
     Sizes { vocabulary: 50, width: 12, hidden: 16, dense: 8, steps: 6, documents: 3 };
 
 impl Sizes {
-    /// The query and the documents of a sample.
+    /// Returns the query and the documents of a sample.
     fn texts(&self) -> usize {
         1 + self.documents
     }
 
-    /// The inputs that hold the texts.
+    /// Returns the inputs that hold the texts.
     fn words(&self) -> [WordInput; 2] {
         let Self { vocabulary, steps, documents, .. } = *self;
         [
@@ -138,7 +138,7 @@ impl Model for TextSimilarity {
 struct TextSimilarityInstance {
     model: Arc<TextSimilarity>,
     runner: Runner,
-    /// Of each text; a sample's query comes before its documents.
+    /// Length of each text; a sample's query comes before its documents.
     lengths: Vec<usize>,
     /// `[text, time, width]`.
     words: Vec<f32>,
@@ -169,7 +169,7 @@ impl Instance for TextSimilarityInstance {
 }
 
 impl TextSimilarityInstance {
-    /// Recurrent layer: from `words` to `states`.
+    /// Runs the recurrent layer: from `words` to `states`.
     fn encode(&mut self, model: &TextSimilarity, time: usize) -> Result<(), RunError> {
         let steps = self.lengths.len() * time;
         let states = &mut self.states[..steps * model.encoder.width()];
@@ -177,7 +177,7 @@ impl TextSimilarityInstance {
         model.encoder.run(&mut self.runner, Pass::new(words, &self.lengths, time, states))
     }
 
-    /// Pooling and dense layer: from `states` to `vectors`.
+    /// Runs pooling and the dense layer: from `states` to `vectors`.
     fn condense(&mut self, model: &TextSimilarity, time: usize) {
         let Sizes { hidden, dense, .. } = model.sizes;
         let (texts, units) = (self.lengths.len(), 2 * hidden);
@@ -190,7 +190,7 @@ impl TextSimilarityInstance {
         model.dense.run(&mut self.runner.team, &mut self.scratch, pooled, &mut self.vectors[..texts * dense]);
     }
 
-    /// Cosines: from `vectors` to the batch.
+    /// Computes the cosines: from `vectors` to the batch.
     fn compare(&mut self, model: &TextSimilarity, batch: &mut dyn Batch) -> Result<(), RunError> {
         let dense = model.sizes.dense;
         let of_sample = self.vectors.chunks_exact(model.sizes.texts() * dense);

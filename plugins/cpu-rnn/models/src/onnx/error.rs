@@ -4,7 +4,7 @@ use std::{ops::RangeInclusive, path::PathBuf};
 
 use crate::graph::build::NodeError;
 
-/// Why the ONNX file at this path cannot be used. Every message names the file.
+/// Reason why the ONNX file at this path cannot be used. Every message names the file.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum OnnxError {
@@ -15,7 +15,7 @@ pub enum OnnxError {
     FileTooLarge(PathBuf, u64, u64),
     #[error("{0} is not an ONNX file, or cut short or damaged: {1}")]
     NotOnnx(PathBuf, #[source] prost::DecodeError),
-    /// The bytes are what a download or a checkout left in its place, in words.
+    /// The bytes are left over from a download or a checkout, in words.
     #[error("{0} is not an ONNX file: {1}")]
     Misfetched(PathBuf, &'static str),
     #[error("{0} is not an ONNX file, or cut short: it has no {1}")]

@@ -15,9 +15,9 @@ pub(super) const INPUTS_MAX: usize = 8;
 /// A graph and a benchmark that do not fit, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mismatch {
-    /// The graph's side: what it takes, gives or refuses.
+    /// The graph's side: its inputs, outputs or refusals.
     pub has: String,
-    /// The benchmark's side: what it has or wants.
+    /// The benchmark's side.
     pub wants: String,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Port {
 }
 
 impl Port {
-    /// Shape in the graph for a batch of this size.
+    /// Returns the shape in the graph for a batch of this size.
     pub fn batch_shape(&self, batch: usize) -> Vec<usize> {
         let mut shape = self.shape.clone();
         if let Some(axis) = self.batch_axis {
@@ -61,7 +61,7 @@ impl Port {
         shape
     }
 
-    /// Elements of a sample before and from the dimension of the batch on.
+    /// Returns the elements of a sample before and from the dimension of the batch on.
     pub fn halves(&self) -> [usize; 2] {
         let (before, after) = self.shape.split_at(self.batch_axis.unwrap_or(0));
         [before.iter().product(), after.iter().product()]
@@ -71,7 +71,7 @@ impl Port {
 /// Finds how a graph takes samples with these tensors.
 ///
 /// # Errors
-/// Both sides in words: what the graph takes or gives, and what the benchmark has or wants.
+/// Returns both sides in words: what the graph takes or gives, and what the benchmark has or wants.
 pub(super) fn fit(graph: &Graph, inputs: &[TensorSpec], outputs: &[TensorSpec]) -> Result<Fit, Mismatch> {
     let list = |specs: &[TensorSpec]| specs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let takes = || graph.inputs().iter().map(describe).collect::<Vec<_>>().join(", ");

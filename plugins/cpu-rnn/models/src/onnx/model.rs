@@ -86,7 +86,7 @@ impl GraphModel {
         Program::new(&self.graph, &shapes, schedule).map_err(|error| error.to_string())
     }
 
-    /// A program with the schedules that were planned.
+    /// Returns a program with the schedules that were planned.
     fn planned(&self, batch: usize) -> Result<Program, String> {
         self.program(batch, &mut |node, _, _| {
             self.plans.get(&node).map_or(Schedule::SINGLE, |plans| *plans.at(batch))
@@ -131,7 +131,7 @@ struct GraphInstance {
     staging: Vec<Staging>,
 }
 
-/// Where the samples of a batch are put together; of one type at a time.
+/// Memory in which the samples of a batch are gathered; of one type at a time.
 #[derive(Debug)]
 struct Staging {
     reals: Vec<f32>,
@@ -189,7 +189,7 @@ impl GraphInstance {
     }
 }
 
-/// The same values, detached from the borrow of their batch.
+/// Returns the same values, detached from the borrow of their batch.
 ///
 /// # Safety
 /// - The values stay where they are, and nothing writes them, for as long as the result is used.
@@ -199,7 +199,7 @@ unsafe fn detached<'a>(values: &[f32]) -> &'a [f32] {
 }
 
 impl Port {
-    /// The values of a sample's tensor of f32.
+    /// Returns the values of a sample's tensor of f32.
     fn sample<'b>(&self, batch: &'b dyn Batch, sample: usize) -> Result<&'b [f32], RunError> {
         let values = batch.input_values(sample, self.index)?;
         check_size(sample, "an input", values.len(), self.shape.iter().product())?;

@@ -1,4 +1,4 @@
-//! From a node of the file to an operation, by its attributes alone.
+//! Turns a node of the file into an operation, by its attributes alone.
 
 use proctor_rnn_layer::{Cell, Directions, GruReset, RnnActivation};
 
@@ -22,7 +22,7 @@ pub enum Parsed {
 /// Reads a node. `opset` is the version of ONNX's operators.
 ///
 /// # Errors
-/// The part of it that is not supported, in words.
+/// Returns the part of it that is not supported, in words.
 pub fn parse(node: &NodeProto, opset: i64) -> Result<Parsed, String> {
     let domain = domain(node.domain.as_deref());
     if !domain.is_empty() {
@@ -103,7 +103,7 @@ pub fn parse(node: &NodeProto, opset: i64) -> Result<Parsed, String> {
     }))
 }
 
-/// A list that was an attribute before a version and is an input since.
+/// Returns a list that was an attribute before a version and is an input since.
 fn attribute_before(
     node: &NodeProto,
     opset: i64,

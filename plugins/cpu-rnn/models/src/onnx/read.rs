@@ -32,7 +32,7 @@ const OPSETS: std::ops::RangeInclusive<i64> = 7..=28;
 /// The inputs W, R, B and P of a recurrent node.
 const WEIGHTS: [usize; 4] = [1, 2, 3, 7];
 
-/// How a file is read.
+/// Options for reading a file.
 #[derive(Debug, Clone, Default)]
 pub struct ReadOptions {
     /// Number format of the weights of recurrent layers.
@@ -44,7 +44,7 @@ pub struct ReadOptions {
 /// Reads a file.
 ///
 /// # Errors
-/// An [`OnnxError`] that names the file and what of it cannot be used.
+/// Returns an [`OnnxError`] that names the file and what of it cannot be used.
 pub fn load(path: &Path, options: &ReadOptions) -> Result<Graph, OnnxError> {
     let read_error = |source| OnnxError::Read(path.to_owned(), source);
     let size_bytes = fs::metadata(path).map_err(read_error)?.len();
@@ -203,7 +203,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The operation of a recurrent node, with its weights; they are taken out of the inputs.
+    /// Returns the operation of a recurrent node, with its weights; they are taken out of the inputs.
     fn recurrent(&self, spec: &RecurrentSpec, inputs: &mut [Option<ValueId>]) -> Result<Op, String> {
         let mut weights = [None; 4];
         for (place, weight) in WEIGHTS.into_iter().zip(&mut weights) {

@@ -8,10 +8,10 @@ use prost::Message;
 
 use crate::graph::tensor::{Element, Tensor, Values, element_count};
 
-/// The element type of this number.
+/// Returns the element type of this number.
 ///
 /// # Errors
-/// Which one it is that is not supported.
+/// Returns the one that is not supported.
 pub fn element(data_type: i32) -> Result<Element, String> {
     match value_type(data_type) {
         ValueType::Tensor(ElementType::F32) => Ok(Element::F32),
@@ -24,7 +24,7 @@ pub fn element(data_type: i32) -> Result<Element, String> {
 /// Reads a constant.
 ///
 /// # Errors
-/// The fault in it, in words.
+/// Returns the fault in it, in words.
 pub fn tensor(proto: &TensorProto) -> Result<Tensor, String> {
     if proto.data_location == Some(1) || !proto.external_data.is_empty() {
         let location = proto.external_data.iter().find(|entry| entry.key.as_deref() == Some("location"));
@@ -41,12 +41,12 @@ pub fn tensor(proto: &TensorProto) -> Result<Tensor, String> {
 /// Reads the bytes of a file that holds one tensor, as the test data of ONNX are.
 ///
 /// # Errors
-/// The fault in it, in words.
+/// Returns the fault in it, in words.
 pub fn tensor_from_bytes(bytes: &[u8]) -> Result<Tensor, String> {
     tensor(&TensorProto::decode(bytes).map_err(|error| error.to_string())?)
 }
 
-/// Values from little-endian bytes, which are whole values.
+/// Returns the values from little-endian bytes, which are whole values.
 fn values(element: Element, bytes: &[u8]) -> Values {
     match element {
         Element::F32 => {

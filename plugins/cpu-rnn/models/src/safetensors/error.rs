@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use proctor_rnn_engine::LayerError;
 use safetensors::SafeTensorError;
 
-/// Why the file of weights at this path cannot be used. Every message names the file, and the tensor if there is one.
+/// Reason why the file of weights at this path cannot be used. Every message names the file, and the tensor if there is
+/// one.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum WeightsError {
@@ -16,7 +17,7 @@ pub enum WeightsError {
     FileTooLarge(PathBuf, u64, u64),
     #[error("{0} is not a safetensors file, or damaged: {1}")]
     NotSafetensors(PathBuf, #[source] SafeTensorError),
-    /// The bytes are what a download or a checkout left in place of the file, in words.
+    /// The file is left over from a download or a checkout, in words.
     #[error("{0} is not a safetensors file: {1}")]
     Misfetched(PathBuf, &'static str),
     #[error("{0} is cut short or damaged: its data are not as long as its header says")]
@@ -25,7 +26,7 @@ pub enum WeightsError {
         "{0} holds no recurrent layer: none of \"lstm.weight_ih_l0\", \"gru.weight_ih_l0\" and \"rnn.weight_ih_l0\" is there, only {1}"
     )]
     NoRecurrentLayer(PathBuf, String),
-    /// A tensor is missing, has no place in the model, or holds something else than the model needs.
+    /// A tensor is missing, has no place in the model, or has other contents than the model needs.
     #[error("{}: tensor \"{tensor}\" {fault}", path.display())]
     Tensor { path: PathBuf, tensor: String, fault: String },
     /// The engine cannot make a layer of these weights, whose names begin so.

@@ -27,14 +27,14 @@ pub enum StackOutput {
     All,
 }
 
-/// How a stack will be run.
+/// Settings for running a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackSettings {
     /// Number of time steps of every sample.
     pub time: usize,
     /// Largest batch; at least 1.
     pub batch_size_max: usize,
-    /// Its output.
+    /// Output of the stack.
     pub output: StackOutput,
 }
 
@@ -42,7 +42,7 @@ impl Stack {
     /// Reads a file. `reset` matters for a GRU only.
     ///
     /// # Errors
-    /// A [`WeightsError`] that names the file and the tensor.
+    /// Returns a [`WeightsError`] that names the file and the tensor.
     pub fn load(path: &Path, reset: GruReset, precision: Precision) -> Result<Self, WeightsError> {
         Self::from_bytes(path, &read_file(path)?, reset, precision)
     }
@@ -82,19 +82,19 @@ impl Stack {
         Ok(Self { layers, head })
     }
 
-    /// Width of the input of one time step.
+    /// Returns the width of the input of one time step.
     #[must_use]
     pub fn input_count(&self) -> usize {
         self.layers[0].spec().input
     }
 
-    /// Number of values of one row of output: of the linear layer, or of the hidden state without one.
+    /// Returns the number of values of one row of output: of the linear layer, or of the hidden state without one.
     #[must_use]
     pub fn output_count(&self) -> usize {
         self.head.as_ref().map_or(self.last_width(), Dense::output)
     }
 
-    /// Whether there is a linear layer at the end.
+    /// Returns whether there is a linear layer at the end.
     #[must_use]
     pub fn has_head(&self) -> bool {
         self.head.is_some()
@@ -247,7 +247,7 @@ impl StackInstance {
         Ok(layer.run(model.plans[index].at(size), &mut self.team, &mut self.workspace, &mut call)?)
     }
 
-    /// From the last states to the outputs of the batch, directions side by side (PyTorch's `h_n`).
+    /// Copies the last states to the outputs of the batch, directions side by side (PyTorch's `h_n`).
     fn write_rows(&mut self, model: &PreparedStack, batch: &mut dyn Batch) -> Result<(), RunError> {
         let (size, width) = (batch.sample_count(), model.stack.last_width());
         let units = model.stack.layers[model.stack.layers.len() - 1].spec().hidden;

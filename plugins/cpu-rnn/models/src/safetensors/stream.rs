@@ -1,4 +1,4 @@
-//! A stack of layers one step at a time: what a recogniser of live input calls.
+//! A stack of layers one step at a time, for a recogniser of live input.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use crate::dense::Dense;
 use crate::model::{MEMORY_BYTES_MAX, Plans, RunError, Scheduler};
 use crate::safetensors::stack::Stack;
 
-/// A stack with the states of some rows; each row is a sequence of its own that advances step by step. Made once, with
-/// its threads and all its memory; a step allocates nothing.
+/// A stack with the states of some rows; each row is its own sequence that advances step by step. Made once, with its
+/// threads and all its memory; a step allocates nothing.
 #[derive(Debug)]
 pub struct StackStream {
     layers: Vec<(Stream, Plans)>,
     head: Option<Dense>,
     team: Team,
-    /// Of the linear layer, `[row, output]`.
+    /// Outputs of the linear layer, `[row, output]`.
     outputs: Vec<f32>,
 }
 
@@ -54,13 +54,13 @@ impl Stack {
 }
 
 impl StackStream {
-    /// Number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.layers[0].0.rows()
     }
 
-    /// Begins anew with this many rows, whose states are zero.
+    /// Begins again with this many rows, whose states are zero.
     ///
     /// # Errors
     /// [`RunError::Stream`] if these are too many.
@@ -68,8 +68,8 @@ impl StackStream {
         Ok(self.layers.iter_mut().try_for_each(|(stream, _)| stream.restart(rows))?)
     }
 
-    /// Lets row `i` go on from the states of row `parents[i]`: rows may change places, be left out, and go on in more
-    /// than one way.
+    /// Lets row `i` continue from the states of row `parents[i]`: rows may change places, be left out, and continue in
+    /// more than one way.
     ///
     /// # Errors
     /// [`RunError::Stream`] if there is no such row, or there are too many.
@@ -92,8 +92,8 @@ impl StackStream {
         Ok(read_out(head.as_ref(), team, hidden, outputs))
     }
 
-    /// Runs one step of some rows, listed in ascending order; the others stay as they are. `input` has a row for each
-    /// of them, and so has what is returned.
+    /// Runs one step of some rows, listed in ascending order; the others stay as they are. `input` and the result have
+    /// a row for each of them.
     ///
     /// # Errors
     /// As [`step`](Self::step), and if there is no such row, or the list is in another order.

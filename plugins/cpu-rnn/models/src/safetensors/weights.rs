@@ -1,4 +1,4 @@
-//! Takes tensors out of a safetensors file, each one checked.
+//! Reads tensors from a safetensors file, each one checked.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -53,13 +53,13 @@ impl<'a> Weights<'a> {
         self.unread.keys().map(String::as_str)
     }
 
-    /// Whether the tensor is there and was not yet taken.
+    /// Returns whether the tensor exists and was not yet read.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.unread.contains_key(name)
     }
 
-    /// The shape of a tensor.
+    /// Returns the shape of a tensor.
     ///
     /// # Errors
     /// [`WeightsError::Tensor`] if it is not there.
@@ -89,14 +89,14 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// An error about the shape of a tensor, for what [`Self::take`] cannot say.
+    /// Returns an error about the shape of a tensor, for cases that [`Self::take`] cannot name.
     #[must_use]
     pub fn shape_error(&self, name: &str, expected: &str) -> WeightsError {
         let got = self.unread.get(name).map(TensorView::shape).unwrap_or_default();
         self.error(name, format!("has shape {got:?}, expected {expected}"))
     }
 
-    /// The error of a tensor that no part of the model reads.
+    /// Returns the error of a tensor that no part of the model reads.
     pub(crate) fn unexpected(&self, name: &str, model: &str) -> WeightsError {
         self.error(name, format!("has no place in {model}"))
     }
@@ -105,8 +105,8 @@ impl<'a> Weights<'a> {
         WeightsError::Tensor { path: self.path.to_owned(), tensor: tensor.to_owned(), fault }
     }
 
-    /// Takes one recurrent layer: `{prefix}.weight_ih_l{index}`, `.weight_hh_l`, `.bias_ih_l`, `.bias_hh_l`, and the
-    /// four with `_reverse` if they are there. Its input must be `input` wide if that is given.
+    /// Reads one recurrent layer: `{prefix}.weight_ih_l{index}`, `.weight_hh_l`, `.bias_ih_l`, `.bias_hh_l`, and the
+    /// four with `_reverse` if they exist. Its input must be `input` wide if that is given.
     ///
     /// # Errors
     /// As [`Self::take`].
@@ -166,8 +166,8 @@ impl<'a> Weights<'a> {
         Ok(Dense::new(&weight, &bias, input))
     }
 
-    /// Ends the reading. A tensor that was not taken has no place in the model, and to leave it out would be to compute
-    /// another one; `model` says in words what the file was read as.
+    /// Ends the reading. A tensor that was not read has no place in the model, and ignoring it would mean computing
+    /// another one; `model` names in words how the file was read.
     ///
     /// # Errors
     /// [`WeightsError::Tensor`] with the first such tensor.

@@ -1,5 +1,5 @@
 //! The computation as a graph of matrix products, the MM-DAG of section 5.1: a node is one product of one gate at one
-//! step, an edge says that a product needs what another one gives. Sums, functions and states lie on the edges.
+//! step, an edge says that a product needs the result of another. Sums, functions and states lie on the edges.
 //!
 //! The graph of a sequence is periodic, so [`MmDag`] holds one step: its products, and dependences on the same step or
 //! the step before. [`MmDag::unroll`] makes the whole graph of a few steps. A bidirectional layer is two such graphs
@@ -53,7 +53,7 @@ pub struct Dependence {
     pub on: usize,
     /// The product that needs it.
     pub of: usize,
-    /// How many steps earlier the needed product is: 0 or 1.
+    /// Number of steps by which the needed product is earlier: 0 or 1.
     pub steps_back: usize,
 }
 
@@ -76,7 +76,7 @@ fn gate_names(cell: Cell) -> &'static [&'static str] {
 }
 
 impl MmDag {
-    /// The graph of a cell.
+    /// Returns the graph of a cell.
     #[must_use]
     pub fn of(cell: Cell) -> Self {
         let gates = gate_names(cell);
@@ -102,15 +102,15 @@ impl MmDag {
         Self { products, dependences }
     }
 
-    /// Whether a product depends on another step, directly or through products of its own step.
+    /// Returns whether a product depends on another step, directly or through products of its own step.
     #[must_use]
     pub fn is_time_dependent(&self, product: usize) -> bool {
         let arriving = self.dependences.iter().filter(|edge| edge.of == product);
         arriving.into_iter().any(|edge| edge.steps_back > 0 || self.is_time_dependent(edge.on))
     }
 
-    /// Number of products of the longest chain within a step, of those that depend on other steps: that many
-    /// time-dependent phases does a step need.
+    /// Returns the number of products of the longest chain within a step, of those that depend on other steps: that
+    /// many time-dependent phases does a step need.
     #[must_use]
     pub fn depth(&self) -> usize {
         (0..self.products.len()).map(|product| self.chain(product)).max().unwrap_or(0)
@@ -122,7 +122,7 @@ impl MmDag {
         before + usize::from(self.is_time_dependent(product))
     }
 
-    /// The graph of `steps` steps.
+    /// Returns the graph of `steps` steps.
     ///
     /// # Panics
     /// If it has more than 64 products.
@@ -156,37 +156,37 @@ impl NodeSet {
         self.0 |= 1 << node;
     }
 
-    /// Whether there is no node.
+    /// Returns whether there is no node.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether a node is in it.
+    /// Returns whether a node is in it.
     #[must_use]
     pub fn contains(self, node: usize) -> bool {
         self.0 >> node & 1 == 1
     }
 
-    /// Nodes of either.
+    /// Returns the nodes of either.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether there is a node in both.
+    /// Returns whether there is a node in both.
     #[must_use]
     pub fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// The nodes `by` places further; those beyond the 64th are lost.
+    /// Returns the nodes `by` places further; those beyond the 64th are lost.
     #[must_use]
     pub fn shifted(self, by: usize) -> Self {
         Self(u32::try_from(by).ok().and_then(|by| self.0.checked_shl(by)).unwrap_or(0))
     }
 
-    /// The nodes, ascending.
+    /// Returns the nodes, ascending.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         (0..64).filter(move |node| self.contains(*node))
     }

@@ -3,7 +3,7 @@
 //!
 //! Products of the same weights at several steps of one phase are joined by rows, too (section 5.3, "fusing across time
 //! steps"): the time-independent phase is one product of the whole sequence. Products of the two directions of a layer
-//! are not joined, although both read the same input: each direction runs on cores of its own.
+//! are not joined, although both read the same input: each direction runs on its own cores.
 
 use crate::{
     paper::dag::{MmDag, NodeSet, Operand, Product},
@@ -19,12 +19,12 @@ pub struct FusedProduct {
     pub products: Vec<Product>,
     /// Whether it runs once, with the rows of all steps.
     pub spans_sequence: bool,
-    /// Its sizes: rows are sequences, times steps if it spans them; columns are units, times gates.
+    /// Sizes: rows are sequences, times steps if it spans them; columns are units, times gates.
     pub extents: Extents,
 }
 
-/// The fused products of each phase of a pattern, for one direction: first the products before the sequence, then those
-/// of a step.
+/// Returns the fused products of each phase of a pattern, for one direction: first the products before the sequence,
+/// then those of a step.
 #[must_use]
 pub fn fused(dag: &MmDag, shape: &LayerShape, pattern: &Pattern) -> Vec<Vec<FusedProduct>> {
     let before = pattern.before.iter().map(|phase| (phase, true));

@@ -19,11 +19,11 @@ pub struct Sharing {
     pub products: usize,
     /// Number of cores of each product.
     pub cores_each: usize,
-    /// Whether products run in parallel, each on its own cores; otherwise one after the other, on all cores.
+    /// Whether products run in parallel, each on its own cores; otherwise one after another, on all cores.
     pub in_parallel: bool,
 }
 
-/// The numbers of threads to try, ascending: all up to 4, then powers of two, and `threads_max` itself.
+/// Returns the numbers of threads to try, ascending: all up to 4, then powers of two, and `threads_max` itself.
 #[must_use]
 pub fn degrees(threads_max: usize) -> Vec<usize> {
     let worth = |threads: &usize| {
@@ -32,8 +32,8 @@ pub fn degrees(threads_max: usize) -> Vec<usize> {
     (1..=threads_max).filter(worth).collect()
 }
 
-/// The ways in which `products` concurrent products can share `cores`: in parallel first, where each gets the same
-/// number of cores, then in sequence.
+/// Returns the ways in which `products` concurrent products can share `cores`: in parallel first, where each gets the
+/// same number of cores, then in sequence.
 #[must_use]
 pub fn groups(products: usize, cores: usize) -> Vec<Sharing> {
     let in_sequence = Sharing { products, cores_each: cores, in_parallel: false };

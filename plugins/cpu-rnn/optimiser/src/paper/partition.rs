@@ -23,26 +23,26 @@ pub struct Extents {
 }
 
 impl Extents {
-    /// `|A|` in bytes.
+    /// Returns `|A|` in bytes.
     #[must_use]
     pub fn a_bytes(&self) -> usize {
         self.i * self.k * self.value_bytes
     }
 
-    /// `|B|` in bytes.
+    /// Returns `|B|` in bytes.
     #[must_use]
     pub fn b_bytes(&self) -> usize {
         self.k * self.j * self.weight_bytes
     }
 
-    /// `|C|` in bytes.
+    /// Returns `|C|` in bytes.
     #[must_use]
     pub fn c_bytes(&self) -> usize {
         self.i * self.j * self.value_bytes
     }
 }
 
-/// The hidden product of one direction, all gates fused: `[batch, hidden] x [hidden, gates * hidden]`.
+/// Returns the hidden product of one direction, all gates fused: `[batch, hidden] x [hidden, gates * hidden]`.
 #[must_use]
 pub fn hidden_product(shape: &LayerShape) -> Extents {
     Extents {
@@ -54,7 +54,7 @@ pub fn hidden_product(shape: &LayerShape) -> Extents {
     }
 }
 
-/// The input product of one direction over `steps` steps, all gates fused.
+/// Returns the input product of one direction over `steps` steps, all gates fused.
 #[must_use]
 pub fn input_product(shape: &LayerShape, steps: usize) -> Extents {
     Extents { i: shape.batch * steps, k: shape.input, ..hidden_product(shape) }
@@ -72,7 +72,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// Number of parts, `P`.
+    /// Returns the number of parts, `P`.
     #[must_use]
     pub fn degree(&self) -> usize {
         self.x_i * self.x_j * self.x_k
@@ -85,7 +85,7 @@ impl Partition {
     }
 }
 
-/// All partitions of a product into `degree` parts, none of them empty.
+/// Returns all partitions of a product into `degree` parts, all of them non-empty.
 #[must_use]
 pub fn partitions(extents: &Extents, degree: usize) -> Vec<Partition> {
     let divisors = |of: usize| (1..=of).filter(move |divisor| of.is_multiple_of(*divisor));
@@ -98,14 +98,14 @@ pub fn partitions(extents: &Extents, degree: usize) -> Vec<Partition> {
 /// Bytes between the shared and the private caches that the phases of `steps` steps move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Movement {
-    /// The sum.
+    /// Sum of all bytes.
     pub total_bytes: u64,
     /// The share of the weights.
     pub weight_bytes: u64,
 }
 
-/// The piecewise formula of section 5.2.3: `steps (X_j |A| + 2 X_k |C|) + X_i |B|` if a block of the weights fits into
-/// `l2_bytes`, else `steps (X_j |A| + X_i |B| + 2 X_k |C|)`, less what alternating sweeps save.
+/// Returns the piecewise formula of section 5.2.3: `steps (X_j |A| + 2 X_k |C|) + X_i |B|` if a block of the weights
+/// fits into `l2_bytes`, else `steps (X_j |A| + X_i |B| + 2 X_k |C|)`, minus the savings of alternating sweeps.
 ///
 /// "In practice, it is not necessary for a block of the weight matrices to fit entirely": a step that begins where the
 /// step before ended still finds `l2_bytes` of its block, and reads the rest only. A forward sweep of a cache that
@@ -130,8 +130,8 @@ pub fn movement(
     Movement { total_bytes: steps as u64 * each_step as u64 + weight_bytes, weight_bytes }
 }
 
-/// Every partition into `degree` parts with what it moves by forward sweeps, the least first; ties in favour of fewer
-/// parts of the sum, then of the columns, which keep more of the weights.
+/// Returns every partition into `degree` parts with its data movement by forward sweeps, the least first; ties in
+/// favour of fewer parts of the sum, then of the columns, which keep more of the weights.
 #[must_use]
 pub fn ranked(extents: &Extents, degree: usize, steps: usize, l2_bytes: usize) -> Vec<(Partition, Movement)> {
     let with_movement = |part: Partition| (part, movement(extents, &part, steps, l2_bytes, Sweep::Forward));

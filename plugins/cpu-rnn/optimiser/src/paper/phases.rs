@@ -13,7 +13,7 @@ pub struct PhasedSchedule {
     pub phases: Vec<NodeSet>,
 }
 
-/// Whether a phase has a product that depends on another step.
+/// Returns whether a phase has a product that depends on another step.
 #[must_use]
 pub fn is_time_dependent(dag: &UnrolledDag, phase: NodeSet) -> bool {
     phase.meets(dag.time_dependent)
@@ -29,7 +29,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The schedule of `steps` steps.
+    /// Returns the schedule of `steps` steps.
     #[must_use]
     pub fn unroll(&self, dag: &UnrolledDag) -> PhasedSchedule {
         let at_step = |set: NodeSet, step: usize| set.shifted(step * dag.products_per_step);
@@ -41,7 +41,7 @@ impl Pattern {
         PhasedSchedule { phases: before.chain(steps).collect() }
     }
 
-    /// The phases in words.
+    /// Returns the phases in words.
     #[must_use]
     pub fn describe(&self, dag: &MmDag) -> String {
         let phase = |set: &NodeSet| {
@@ -56,11 +56,11 @@ impl Pattern {
     }
 }
 
-/// Phases before the first step in [`patterns`]: one more than can be of use, so that there is something to prune.
+/// Phases before the first step in [`patterns`]: one more than is useful, so that there is something to prune.
 const BEFORE_MAX: usize = 2;
 
-/// Every valid pattern with at most two phases before the first step, and in each step at most one more than its
-/// longest chain of dependences.
+/// Returns every valid pattern with at most two phases before the first step, and in each step at most one more than
+/// its longest chain of dependences.
 ///
 /// More phases than that always leave two neighbours of one type without a dependence, which rule 2 forbids.
 #[must_use]
@@ -76,8 +76,7 @@ pub fn patterns(dag: &MmDag) -> Vec<Pattern> {
     all
 }
 
-/// Assigns the products from `at` on to each slot in turn: first to the slots before the sequence, then to those of the
-/// step.
+/// Assigns the products from `at` on to each slot in turn: first to the slots before the sequence, then to the step's.
 fn assign(
     dag: &MmDag,
     before: usize,

@@ -1,11 +1,11 @@
-//! The three rules of section 5.1 that prune the phased schedules: what is redundant, and what cannot be best.
+//! The three rules of section 5.1 that prune redundant and inferior phased schedules.
 
 use crate::{
     paper::dag::{MmDag, NodeSet, UnrolledDag},
     paper::phases::{Pattern, PhasedSchedule, is_time_dependent, patterns},
 };
 
-/// Number of steps to which a pattern is unrolled to judge it: a first one, one in the middle, and a last one.
+/// Number of steps to which a pattern is unrolled to judge it: the first, the middle and the last one.
 const STEPS_JUDGED: usize = 3;
 
 /// A rule.
@@ -25,7 +25,7 @@ impl Rule {
     /// All rules, in the order of the paper.
     pub const ALL: [Self; 3] = [Self::Symmetry, Self::DependentNeighbours, Self::IndependentFirst];
 
-    /// Whether a schedule obeys the rule.
+    /// Returns whether a schedule obeys the rule.
     #[must_use]
     pub fn allows(self, dag: &UnrolledDag, schedule: &PhasedSchedule) -> bool {
         match self {
@@ -40,7 +40,7 @@ impl Rule {
         }
     }
 
-    /// The rule in a few words.
+    /// Returns the rule in a few words.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl Rule {
     }
 }
 
-/// Whether the time-dependent phases of each step repeat the first step's, one step further each time.
+/// Returns whether the time-dependent phases of each step repeat the first step's, one step further each time.
 fn is_symmetric(dag: &UnrolledDag, schedule: &PhasedSchedule) -> bool {
     let dependent: Vec<NodeSet> =
         schedule.phases.iter().copied().filter(|phase| is_time_dependent(dag, *phase)).collect();
@@ -71,7 +71,7 @@ fn is_symmetric(dag: &UnrolledDag, schedule: &PhasedSchedule) -> bool {
 pub struct Pruned {
     /// Number of patterns before.
     pub considered: usize,
-    /// How many were pruned by each rule first, in the order of [`Rule::ALL`].
+    /// Number of pruned ones by the rule that pruned them first, in the order of [`Rule::ALL`].
     pub by_rule: [usize; 3],
     /// The patterns that all rules allow: Q is their number.
     pub kept: Vec<Pattern>,

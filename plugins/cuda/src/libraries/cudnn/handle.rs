@@ -17,7 +17,7 @@ pub(crate) struct Form {
     pub w: Filters,
     pub y: Tensor,
     pub windows: Windows,
-    /// Of the bias, and the activation; `None` without an end.
+    /// Bias tensor and activation; `None` without an end.
     pub end: Option<(Tensor, Activation)>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Places {
     pub x: u64,
     pub w: u64,
     pub y: u64,
-    /// Of the bias and of the residual, if there is one; `None` without an end.
+    /// Addresses of the bias and of the residual, if there is one; `None` without an end.
     pub end: Option<(u64, Option<u64>)>,
     /// Address and bytes.
     pub workspace: (u64, usize),
@@ -54,7 +54,7 @@ impl Drop for Handle {
 }
 
 impl Handle {
-    /// A handle for the device of the current context that puts its work into a stream.
+    /// Creates a handle for the device of the current context that puts its work into a stream.
     pub fn new(library: &Arc<Cudnn>, stream: CUstream) -> Result<Self, DeviceError> {
         let mut raw = ptr::null_mut();
         // SAFETY: there is a place for the handle.
@@ -90,7 +90,7 @@ impl Handle {
         Ok(fit.map(|proposal| proposal.algorithm).collect())
     }
 
-    /// Bytes of workspace that an algorithm needs for a convolution.
+    /// Returns the bytes of workspace that an algorithm needs for a convolution.
     pub fn workspace_bytes(&self, form: &Form, algorithm: c_int) -> Result<usize, DeviceError> {
         let mut bytes = 0;
         // SAFETY: handle and descriptors are live; there is a place for the number.

@@ -148,7 +148,7 @@ fn slice(parameters: Option<&Slice>, inputs: Inputs<'_>) -> Result<Lowered, Stri
     Ok(computed(from.element, shape, Kernel::Copy { offset, dimensions }))
 }
 
-/// First element and number of elements of a slice of one dimension.
+/// Returns the first element and number of elements of a slice of one dimension.
 fn slice_range(start: i64, end: i64, step: i64, extent: usize) -> Result<(usize, usize), String> {
     let extent = extent as i64;
     let from_start = |place: i64| if place < 0 { place.saturating_add(extent) } else { place };

@@ -12,7 +12,7 @@ use crate::graph::tensor::{Element, element_count};
 /// Maximum number of products of one pair of stacks.
 const PRODUCTS_MAX: usize = 1 << 24;
 
-/// A product of stacked matrices, as NumPy's `matmul`.
+/// Returns a product of stacked matrices, as NumPy's `matmul`.
 pub(super) fn mat_mul(inputs: Inputs<'_>) -> Result<Lowered, String> {
     let (a, b) = (inputs.real(0)?, inputs.real(1)?);
     let refused = || format!("shapes {:?} and {:?} cannot be multiplied", a.shape, b.shape);
@@ -56,7 +56,7 @@ pub(super) fn mat_mul(inputs: Inputs<'_>) -> Result<Lowered, String> {
     Ok(computed(Element::F32, shape, Kernel::MatMul { size: [m, n, k], places }))
 }
 
-/// A product of rows with a constant.
+/// Returns a product of rows with a constant.
 pub(super) fn dense(dense: &Arc<Dense>, inputs: Inputs<'_>) -> Result<Lowered, String> {
     let from = inputs.real(0)?;
     let Some((width, rows)) = from.shape.split_last().filter(|(width, _)| **width == dense.input()) else {
@@ -67,7 +67,7 @@ pub(super) fn dense(dense: &Arc<Dense>, inputs: Inputs<'_>) -> Result<Lowered, S
     Ok(computed(Element::F32, shape, Kernel::Dense(Arc::clone(dense))))
 }
 
-/// A product with transposition and an addend.
+/// Returns a product with transposition and an addend.
 pub(super) fn gemm(gemm: &Gemm, inputs: Inputs<'_>) -> Result<Lowered, String> {
     let (a, b) = (inputs.real(0)?, inputs.real(1)?);
     let ([rows_a, columns_a], [rows_b, columns_b]) = (matrix(&a.shape)?, matrix(&b.shape)?);

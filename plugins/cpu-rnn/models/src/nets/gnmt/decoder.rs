@@ -54,10 +54,10 @@ pub(super) struct Decoding {
 }
 
 impl Decoding {
-    /// Memory for the hypotheses of this many samples.
+    /// Returns the memory for the hypotheses of this many samples.
     ///
     /// # Errors
-    /// A layer's.
+    /// Returns a layer's error.
     pub(super) fn new(decoder: &Decoder, samples: usize) -> Result<Self, RunError> {
         let Sizes { vocabulary, hidden, source, beam, .. } = decoder.sizes;
         let rows = samples * beam.width;
@@ -169,7 +169,7 @@ impl Scorer for Steps<'_> {
 }
 
 impl Steps<'_> {
-    /// The input of the first layer: the last word's vector and the context that it was chosen by.
+    /// Writes the input of the first layer: the last word's vector and the context that it was chosen by.
     fn embed(&mut self, rows: &[Row]) {
         let hidden = self.decoder.sizes.hidden;
         let [context, _] = &self.room.contexts;
@@ -194,7 +194,7 @@ impl Steps<'_> {
         }
     }
 
-    /// Runs layer `index` on `input`, each row from the states of its parent; `up` is what comes out.
+    /// Runs layer `index` on `input`, each row from the states of its parent; `up` is the output.
     fn layer(&mut self, index: usize, rows: &[Row]) -> Result<(), RunError> {
         let (hidden, samples) = (self.decoder.sizes.hidden, self.lengths.len());
         let room = &mut *self.room;
@@ -221,7 +221,7 @@ impl Steps<'_> {
         Ok(())
     }
 
-    /// Attention of each row on its source, and its context. Rows are shared out over the team.
+    /// Computes the attention of each row on its source, and its context. Rows are shared out over the team.
     fn attend(&mut self, rows: &[Row]) {
         let Sizes { hidden, source, .. } = self.decoder.sizes;
         let room = &mut *self.room;

@@ -15,10 +15,10 @@ pub(super) struct Encoder {
     layers: [Recurrent; LAYERS],
 }
 
-/// Memory of one caller, and what the decoder reads.
+/// Memory of one caller, and the decoder's inputs.
 #[derive(Debug)]
 pub(super) struct Encoding {
-    /// Input of a layer, `[sample, time, width]`; at last the memory that the attention looks at.
+    /// Input of a layer, `[sample, time, width]`; at last the memory for the attention.
     pub(super) rows: Vec<f32>,
     next: Vec<f32>,
     /// Last hidden and cell states of each layer, `[direction, sample, hidden]`.
@@ -33,7 +33,7 @@ impl Encoding {
         Self { rows: rows(), next: rows(), last }
     }
 
-    /// The states of layer `index` that the decoder starts from, `[sample, hidden]`: hidden and cell. For the
+    /// Returns the states of layer `index` that the decoder starts from, `[sample, hidden]`: hidden and cell. For the
     /// bidirectional layer, the states of the reverse direction.
     pub(super) fn states(&self, index: usize, samples: usize, hidden: usize) -> [&[f32]; 2] {
         let start = if index == 0 { samples * hidden } else { 0 };

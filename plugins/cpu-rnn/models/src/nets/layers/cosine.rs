@@ -2,7 +2,7 @@
 
 use super::dot;
 
-/// The cosine of the angle between two vectors, `a . b / (|a| |b|)`; 0 if one of them is zero.
+/// Returns the cosine of the angle between two vectors, `a . b / (|a| |b|)`; 0 if one of them is zero.
 ///
 /// # Panics
 /// If their lengths differ.

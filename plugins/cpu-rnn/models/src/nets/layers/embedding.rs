@@ -21,13 +21,13 @@ impl Embedding {
         Self { table, width }
     }
 
-    /// Number of words.
+    /// Returns the number of words.
     #[must_use]
     pub fn vocabulary(&self) -> usize {
         self.table.len() / self.width
     }
 
-    /// Number of values of a word's vector.
+    /// Returns the number of values of a word's vector.
     #[must_use]
     pub fn width(&self) -> usize {
         self.width

@@ -5,7 +5,7 @@ use proctor_rnn_engine::Team;
 use crate::dense::Dense;
 use crate::nets::layers::activation::Activation;
 
-/// Dense layers one after the other. With a single one it is a dense layer with its function.
+/// Dense layers one after another. With a single one it is a dense layer with its function.
 #[derive(Debug)]
 pub struct Perceptron {
     layers: Vec<(Dense, Activation)>,

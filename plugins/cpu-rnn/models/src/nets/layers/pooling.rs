@@ -1,6 +1,6 @@
 //! Pooling over time.
 
-/// The largest value of each column of `rows` `[steps, width]`; zeros if there are no steps.
+/// Computes the largest value of each column of `rows` `[steps, width]`; zeros if there are no steps.
 ///
 /// # Panics
 /// If `rows` is not whole rows of the width of `to`.

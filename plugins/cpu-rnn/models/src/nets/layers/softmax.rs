@@ -1,4 +1,4 @@
-//! Softmax and what belongs to it.
+//! Softmax and related functions.
 
 use super::activation::exp;
 
@@ -14,8 +14,8 @@ pub fn softmax(values: &mut [f32]) {
     values.iter_mut().for_each(|value| *value *= factor);
 }
 
-/// The logarithm of the sum of the exponentials: `x - log_sum_exp` is the logarithm of the softmax. Negative infinity
-/// of none.
+/// Returns the logarithm of the sum of the exponentials: `x - log_sum_exp` is the logarithm of the softmax. Negative
+/// infinity of none.
 ///
 /// Exponentials are f32, summed in f64 by pieces that stay in the nearest cache.
 #[must_use]
@@ -38,7 +38,7 @@ pub fn log_sum_exp(values: &[f32]) -> f64 {
     f64::from(largest) + sum.ln()
 }
 
-/// The largest value; negative infinity of none.
+/// Returns the largest value; negative infinity of none.
 fn largest(values: &[f32]) -> f32 {
     const LANES: usize = 16;
     let (lanes, rest) = values.as_chunks::<LANES>();

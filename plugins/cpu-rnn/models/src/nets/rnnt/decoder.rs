@@ -45,7 +45,7 @@ pub(super) struct Decoding {
     logits: Vec<f32>,
 }
 
-/// Where the decoding of a sample is.
+/// Progress of decoding a sample.
 #[derive(Debug)]
 struct Sample {
     frame: usize,
@@ -58,7 +58,7 @@ impl Decoding {
     /// Allocates memory for this many samples.
     ///
     /// # Errors
-    /// The error of a layer.
+    /// Returns the error of a layer.
     pub(super) fn new(decoder: &Decoder, samples: usize) -> Result<Self, RunError> {
         let Sizes { prediction, joint, labels, rows, room, .. } = decoder.sizes;
         let rows_of = |width: usize| zeros(samples * width);
@@ -76,7 +76,7 @@ impl Decoding {
         })
     }
 
-    /// The symbols of a sample.
+    /// Returns the symbols of a sample.
     pub(super) fn text(&self, sample: usize) -> &[i32] {
         &self.samples[sample].text
     }
@@ -151,8 +151,8 @@ impl Decoder {
         Ok(room.layers.iter_mut().try_for_each(|layer| layer.restart(samples))?)
     }
 
-    /// Looks at frames from where a sample is, until one has a symbol. Returns whether there was one; the sample steps
-    /// then.
+    /// Reads frames from the current one of a sample, until one has a symbol. Returns whether there was one; the sample
+    /// steps then.
     fn look(
         &self,
         runner: &mut Runner,
@@ -187,7 +187,7 @@ impl Decoder {
         false
     }
 
-    /// One step of the prediction network for the samples that step, by their last symbols.
+    /// Runs one step of the prediction network for the samples that step, by their last symbols.
     fn predict(&self, runner: &mut Runner, room: &mut Decoding) -> Result<(), RunError> {
         let Sizes { prediction: width, joint, .. } = self.sizes;
         let Decoding { stepping, samples, layers: [first, second], input, hidden, of_predictions, .. } = room;
@@ -210,7 +210,7 @@ impl Decoder {
     }
 }
 
-/// Position of the largest value, the first of equals; NaN is never larger.
+/// Returns the position of the largest value, the first of equals; NaN is never larger.
 fn first_of_largest(values: &[f32]) -> usize {
     let mut best = 0;
     for (index, value) in values.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use crate::nets::layers::{activation::tanh, dot};
 
-/// Scores `v . tanh(k + q + b)` of rows `k` (the keys: the memory through a map of its own) and a query `q` (likewise).
+/// Scores `v . tanh(k + q + b)` of rows `k` (the keys: the memory through its own map) and a query `q` (likewise).
 #[derive(Debug, Clone)]
 pub struct Additive {
     v: Vec<f32>,
@@ -20,7 +20,7 @@ impl Additive {
         Self { v, bias }
     }
 
-    /// The normed form: the vector is `g v / |v|`, which is computed once here. A zero vector stays zero.
+    /// Returns the normed form: the vector is `g v / |v|`, which is computed once here. A zero vector stays zero.
     ///
     /// # Panics
     /// As [`Self::new`].
@@ -35,7 +35,7 @@ impl Additive {
         Self::new(v, bias)
     }
 
-    /// Width of keys and queries.
+    /// Returns the width of keys and queries.
     #[must_use]
     pub fn width(&self) -> usize {
         self.v.len()

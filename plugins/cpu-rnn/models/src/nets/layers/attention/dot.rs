@@ -2,7 +2,7 @@
 
 use crate::nets::layers::dot;
 
-/// `scores[i] = rows[i] . query` for `rows` `[steps, width]`.
+/// Computes `scores[i] = rows[i] . query` for `rows` `[steps, width]`.
 ///
 /// # Panics
 /// If there is not a row for each score.

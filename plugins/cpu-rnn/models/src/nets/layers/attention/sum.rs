@@ -1,6 +1,6 @@
 //! The attention sum: how much weight falls on a word.
 
-/// The sum of `weights[i]` where `words[i] == word`, in f64 so that the order of the rows does not matter.
+/// Returns the sum of `weights[i]` where `words[i] == word`, in f64 so that the order of the rows does not matter.
 ///
 /// # Panics
 /// If there is not a weight for each word.

@@ -29,14 +29,15 @@ struct Slot {
     length: usize,
     ended: bool,
     word: i32,
-    /// Its first word; `None` before the first step.
+    /// First word; `None` before the first step.
     first: Option<i32>,
     /// Row of the last step whose state it continues; `None` before the first step, or once it has ended.
     row: Option<usize>,
 }
 
 impl Beam {
-    /// A beam with memory for `steps_max` steps over sources of `places_max` places; [`Self::restart`] readies it.
+    /// Creates a beam with memory for `steps_max` steps over sources of `places_max` places; [`Self::restart`] readies
+    /// it.
     #[must_use]
     pub fn new(options: BeamOptions, steps_max: usize, places_max: usize) -> Self {
         let width = options.width;
@@ -73,13 +74,13 @@ impl Beam {
         self.coverage[..used].fill(0.0);
     }
 
-    /// Whether the search is over.
+    /// Returns whether the search is over.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.steps() >= self.steps_max || self.slots.iter().all(|slot| slot.ended)
     }
 
-    /// The hypotheses that go on: each with the row that it continues and its last word.
+    /// Returns the hypotheses that continue: each with the row that it continues and its last word.
     pub fn live(&self) -> impl Iterator<Item = (Option<usize>, i32)> + '_ {
         self.slots.iter().filter(|slot| !slot.ended).map(|slot| (slot.row, slot.word))
     }
@@ -114,15 +115,15 @@ impl Beam {
         self.take_best();
     }
 
-    /// The first word of the text, once: after the step since which no other is possible, because all hypotheses begin
-    /// with it, or the search is over. A text without words has none.
+    /// Returns the first word of the text, once: after the step since which no other is possible, because all
+    /// hypotheses begin with it, or the search is over. A text without words has none.
     pub fn take_first_word(&mut self) -> Option<i32> {
         let first = self.slots.first()?.first.filter(|word| *word != self.options.end)?;
         let is_certain = self.is_done() || self.slots.iter().all(|slot| slot.first == Some(first));
         (is_certain && !std::mem::replace(&mut self.is_first_told, is_certain)).then_some(first)
     }
 
-    /// The words of the best hypothesis, without the end.
+    /// Returns the words of the best hypothesis, without the end.
     pub fn text(&mut self) -> &[i32] {
         self.text.clear();
         let (mut slot, width) = (0, self.options.width);
@@ -138,8 +139,8 @@ impl Beam {
         &self.text
     }
 
-    /// Rank of the best hypothesis: its sum of logarithms by its length penalty, and the coverage penalty if it has
-    /// ended.
+    /// Returns the rank of the best hypothesis: its sum of logarithms by its length penalty, and the coverage penalty
+    /// if it has ended.
     #[must_use]
     pub fn score(&self) -> f64 {
         self.slots.first().map_or(f64::NEG_INFINITY, |slot| self.rank(0, slot))
@@ -155,7 +156,7 @@ impl Beam {
         slot.total / self.options.length_penalty(slot.length) + penalty
     }
 
-    /// An ended hypothesis competes as it is.
+    /// Offers an ended hypothesis as a candidate, unchanged.
     fn keep(&mut self, index: usize) {
         let slot = self.slots[index];
         let (score, word) = (self.rank(index, &slot), self.options.end);
@@ -185,13 +186,13 @@ impl Beam {
         }
     }
 
-    /// Logits below this cannot be among the best; rounded down, as f32 are compared with it.
+    /// Returns a bound below which no logit can be among the best, rounded down, since f32 are compared with it.
     #[expect(clippy::cast_possible_truncation, reason = "rounding is allowed for")]
     fn bar(&self, rest: f64, penalty: f64) -> f32 {
         ((self.best.threshold() * penalty - rest) as f32).next_down()
     }
 
-    /// The best candidates become the hypotheses.
+    /// Makes the best candidates the hypotheses.
     fn take_best(&mut self) {
         self.next.clear();
         for (index, candidate) in self.best.as_slice().iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Options of a search.
 
-/// How a search ranks hypotheses.
+/// Options for ranking hypotheses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BeamOptions {
     /// Number of hypotheses; at least 1.

@@ -1,4 +1,4 @@
-//! The search of several sequences together.
+//! Beam search over several sequences together.
 
 use std::ops::Range;
 
@@ -11,26 +11,26 @@ pub struct Row {
     pub sequence: usize,
     /// Row of the step before whose state it continues; `None` in the first step.
     pub parent: Option<usize>,
-    /// Its last word.
+    /// Last word.
     pub word: i32,
 }
 
-/// A model that says what may follow.
+/// A model that scores the possible next words.
 pub trait Scorer {
-    /// Why a step failed.
+    /// Reason why a step failed.
     type Error;
 
     /// Computes one step for each row. The states of the step before stay readable until this call, by
     /// [`Row::parent`]; rows of one sequence lie together.
     ///
     /// # Errors
-    /// The model's error; the search ends with it.
+    /// Returns the model's error; the search ends with it.
     fn step(&mut self, rows: &[Row]) -> Result<(), Self::Error>;
 
-    /// After a step: the score of each word before the softmax, for one of its rows.
+    /// Returns, after a step, the score of each word before the softmax, for one of its rows.
     fn logits(&self, row: usize) -> &[f32];
 
-    /// After a step: the weight of each place of the source, for one of its rows. Empty without any.
+    /// Returns, after a step, the weight of each place of the source, for one of its rows. Empty if there are none.
     fn attention(&self, row: usize) -> &[f32];
 }
 
@@ -38,7 +38,7 @@ pub trait Scorer {
 /// hypotheses. Calls `first_word` for each sequence as soon as its first word is certain.
 ///
 /// # Errors
-/// The first error of the scorer.
+/// Returns the first error of the scorer.
 pub fn search<S: Scorer>(
     scorer: &mut S,
     beams: &mut [Beam],
@@ -68,7 +68,7 @@ pub fn search<S: Scorer>(
     }
 }
 
-/// The rows of the sequence that row `start` belongs to.
+/// Returns the rows of the sequence that row `start` belongs to.
 fn same_sequence(rows: &[Row], start: usize) -> Range<usize> {
     let count = rows[start..].iter().take_while(|row| row.sequence == rows[start].sequence).count();
     start..start + count

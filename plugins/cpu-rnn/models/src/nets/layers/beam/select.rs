@@ -1,6 +1,6 @@
 //! The best few of many candidates.
 
-/// A way to go on.
+/// A way to continue.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Candidate {
     pub(super) score: f64,
@@ -30,7 +30,7 @@ impl Best {
         &self.list
     }
 
-    /// A candidate with a lower score is not taken.
+    /// Returns the score below which no candidate is taken.
     pub(super) fn threshold(&self) -> f64 {
         if self.list.len() < self.count_max { f64::NEG_INFINITY } else { self.list[self.count_max - 1].score }
     }
