@@ -51,7 +51,7 @@ pub struct AccuracyResult {
     pub metric: String,
     /// The metric; larger is better.
     pub value: f64,
-    /// Number of samples answered rightly; none where the value is not a share of samples.
+    /// Number of samples answered rightly; none if the value is not a share of samples.
     pub correct_count: Option<u64>,
     /// Number of samples that the value is a share of: those with a known right answer, or else all answered samples.
     pub judged_count: u64,
@@ -69,9 +69,9 @@ pub struct AccuracyResult {
     pub missing_samples: Vec<u64>,
     /// Samples with a response of the wrong size, or damaged in another way, ascending.
     pub malformed_samples: Vec<u64>,
-    /// The same samples by what is wrong with their responses; a sample may have several faults.
+    /// Samples with a defective response, grouped by defect; a sample may have several.
     pub response_defects: Vec<DefectGroup>,
-    /// Number of whole records of a log that is cut off, where the reference scores such.
+    /// Number of whole records of a log that is cut off, if the reference scores such logs.
     pub cut_after_record_count: Option<u64>,
     /// Samples of second and further records, in the order of the log. The first record of a sample counts.
     pub duplicate_samples: Vec<u64>,

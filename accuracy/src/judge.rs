@@ -40,7 +40,7 @@ pub use volumes::{ReadVolume, VolumeJudge};
 pub struct Judgement {
     /// The figure that the rules hold against a target, in their unit; larger is better.
     pub value: f64,
-    /// Counts of samples that the value is a share of, where it is one.
+    /// Counts behind the value, if it is a share of samples.
     pub share: Option<Share>,
     /// The line that the reference's script prints, if there is one.
     pub line: Option<String>,
@@ -69,7 +69,7 @@ pub trait Judge {
         false
     }
 
-    /// Takes the first response to a sample, and lists what is wrong with it.
+    /// Adds the first response to a sample, and lists its faults.
     ///
     /// # Errors
     /// If the right answer cannot be read.

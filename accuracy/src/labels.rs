@@ -24,8 +24,8 @@ use crate::{answers::Answers, error::AccuracyError};
 pub struct LabelsEntry {
     /// The name of the data set.
     pub dataset: &'static str,
-    /// Name of their file, which no other crate may mention; `None` where the list of the samples has them, too, which
-    /// the reader of the data set leaves out.
+    /// Name of their file, which no other crate may mention; `None` if the list of the samples has them, too, which the
+    /// reader of the data set leaves out.
     pub file: Option<&'static str>,
     /// Reads an answer for each sample.
     pub read: fn(&LabelsRequest<'_>) -> Result<Answers, DatasetError>,
@@ -48,7 +48,7 @@ inventory::collect!(SampleList);
 /// The samples that labels are wanted of.
 #[derive(Debug, Clone, Copy)]
 pub struct LabelsRequest<'a> {
-    /// The folders that the project's own data sets lie below.
+    /// Folders in which the project's own data sets lie.
     pub root: &'a DataRoot,
     /// The samples of a data set in the layout that it is published in.
     pub published: Option<&'a PublishedSamples>,

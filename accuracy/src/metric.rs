@@ -32,7 +32,7 @@ pub struct JudgeRequest<'a> {
     pub form: ResponseForm,
     /// Largest difference of a value from the right one; of metrics that compare values.
     pub tolerance: Option<f64>,
-    /// The folders that the project's own data sets lie below.
+    /// Folders in which the project's own data sets lie.
     pub root: &'a DataRoot,
 }
 

@@ -20,7 +20,7 @@ pub enum AnswerSource {
     Labels {
         /// Name of the data set.
         dataset: String,
-        /// Samples, if it is a published one.
+        /// Samples, if it is a published data set.
         published: Option<PublishedSamples>,
     },
     /// The outputs of another implementation for the first samples of a generated model; they come with this crate.

@@ -84,7 +84,7 @@ pub(crate) enum Items {
 }
 
 impl Items {
-    /// Items of these sizes; `None` if no memory is as large.
+    /// Creates items of these sizes; `None` if no memory is as large.
     pub fn uneven(sizes: impl Iterator<Item = usize>) -> Option<Self> {
         let mut next = 0_usize;
         let place = |size_bytes: usize| {

@@ -48,7 +48,7 @@ struct Placement {
     positions: Vec<u32>,
     /// Each different sample, in the order of first appearance: the first positions.
     distinct: Vec<SampleIndex>,
-    /// Samples that the list repeats behind its last new one, in the same order: the positions behind those.
+    /// Samples that the list repeats after its last new one, in the same order: their positions.
     copies: Vec<SampleIndex>,
 }
 

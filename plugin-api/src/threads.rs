@@ -71,7 +71,7 @@ impl Threads {
         )))
     }
 
-    /// Returns the value of the option; `None` if the cores are to be shared.
+    /// Returns the value of the option; `None` if the instances share the cores.
     #[must_use]
     pub fn asked(self) -> Option<usize> {
         self.asked

@@ -68,7 +68,7 @@ fn build_dlrm_v2(inputs: &[TensorSpec]) -> Result<Box<dyn Pipeline>, PreprocessE
     })
 }
 
-/// Tells if the first input is of rows of f32, and the others are of as many rows of i32 at most.
+/// Returns whether the first input has rows of f32, and the others at most as many rows of i32.
 fn are_rows(inputs: &[TensorSpec]) -> bool {
     let types = std::iter::once(F32).chain(std::iter::repeat(I32));
     inputs.iter().zip(types).all(|(input, element_type)| {

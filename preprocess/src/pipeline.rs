@@ -14,9 +14,8 @@ pub trait Pipeline: Send + Sync {
     /// largest ones.
     fn outputs(&self) -> &[TensorSpec];
 
-    /// Shapes of the tensors of this sample, each within its shape in [`Pipeline::outputs`], and the same unless they
-    /// vary.
-    /// [any thread, untimed]
+    /// Returns the shapes of the tensors of this sample, each within its shape in [`Pipeline::outputs`], and the same
+    /// unless they vary. [any thread, untimed]
     ///
     /// # Errors
     /// [`PreprocessError::Sample`] if the sample is not of the kind that the pipeline reads.
@@ -49,7 +48,7 @@ pub struct PipelineEntry {
     /// Version of its output: it changes whenever the same sample becomes other bytes, so that no outdated samples are
     /// used.
     pub version: u32,
-    /// Builds the pipeline for a model that takes these inputs.
+    /// Function that builds the pipeline for a model that takes these inputs.
     pub build: BuildPipeline,
 }
 

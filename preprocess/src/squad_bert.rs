@@ -20,7 +20,7 @@ inventory::submit! { PipelineEntry { name: NAME, version: 1, build } }
 enum Part {
     /// The tokens.
     Ids,
-    /// 1 for each token, 0 for what is not one.
+    /// 1 for each token, 0 for padding.
     Mask,
     /// 0 for the question, 1 for the context.
     Segments,

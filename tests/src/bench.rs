@@ -144,8 +144,8 @@ impl Bench {
         (self.start(&format!("run --output {} {flags}", output.display())), output)
     }
 
-    /// Returns the program with these arguments, as [`command`](Self::command) has it, started by a script of the
-    /// shell: the program and its arguments are `"$0" "$@"` there.
+    /// Returns the program with these arguments, as from [`command`](Self::command), started by a script of the shell:
+    /// the program and its arguments are `"$0" "$@"` there.
     #[must_use]
     pub fn command_in_shell(&self, script: &str, arguments: &str) -> Command {
         self.command_by(&["sh", "-c", script], arguments)
@@ -166,8 +166,8 @@ impl Bench {
         command
     }
 
-    /// Returns the program with these arguments, to be started in the folder, with the workspace's data and nothing
-    /// else of the environment of the test that it obeys.
+    /// Returns the program with these arguments, to be started in the folder, with the workspace's data and no other
+    /// variable of the test's environment that it obeys.
     #[must_use]
     pub fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(place::host());

@@ -1,4 +1,4 @@
-//! Where things are: the workspace, the target folder, the program, the plugins.
+//! Places of the workspace, the target folder, the program and the plugins.
 
 use std::path::{Path, PathBuf};
 

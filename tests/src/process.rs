@@ -24,7 +24,7 @@ pub const CRASHED: i32 = 70;
 /// Exit code of a program that the user has interrupted.
 pub const INTERRUPTED: i32 = 130;
 
-/// Far longer than any run of a test takes, on any machine: what is still running then hangs.
+/// Timeout far beyond any run of a test, on any machine: a later one hangs.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// The program, running.
@@ -84,7 +84,7 @@ impl Started {
         });
     }
 
-    /// Returns the id of the program itself, which the process that was started has started; `None` if it has not yet.
+    /// Returns the id of the program itself, which the started process has started; `None` if it has not yet.
     #[must_use]
     pub fn program(&self) -> Option<u32> {
         children(self.id()).first().copied()
@@ -224,7 +224,7 @@ impl Finished {
         code.unwrap_or_else(|| panic!("signal {:?} ended the program: {self}", self.status.signal()))
     }
 
-    /// Returns the signal that has ended it, if it is one.
+    /// Returns the signal that has ended it, if any.
     #[must_use]
     pub fn signal(&self) -> Option<i32> {
         self.status.signal()

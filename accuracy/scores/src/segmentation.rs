@@ -36,7 +36,7 @@ impl Overlap {
         Ok(Self(counts))
     }
 
-    /// Voxels of these classes: in both volumes, in the answer, in the right volume.
+    /// =T
     fn of(&self, classes: std::ops::Range<usize>) -> [f64; 3] {
         let sum = |answer: std::ops::Range<usize>, right: std::ops::Range<usize>| {
             self.0[answer].iter().map(|row| row[right.clone()].iter().sum::<u64>()).sum::<u64>() as f64
@@ -77,7 +77,7 @@ pub struct KitsDice {
 }
 
 impl KitsDice {
-    /// Checks the right volume of a case by itself, so that its faults are not blamed on an answer.
+    /// Checks the right volume of a case on its own, so that no answer is blamed for its faults.
     ///
     /// # Errors
     /// [`ScoreError::Empty`], or [`ScoreError::Class`] for a class other than 0, 1 and 2.
@@ -135,7 +135,7 @@ pub struct BratsDice {
 }
 
 impl BratsDice {
-    /// Checks the right volume of a case by itself, so that its faults are not blamed on an answer.
+    /// Checks the right volume of a case on its own, so that no answer is blamed for its faults.
     ///
     /// # Errors
     /// [`ScoreError::Empty`], or [`ScoreError::Class`] for a class above 3.
@@ -183,7 +183,7 @@ impl BratsDice {
         Some((self.whole_tumor? + self.tumor_core? + self.enhancing_tumor?) / 3.0)
     }
 
-    /// Returns the line of the reference's script, with `nan` where there is no Dice.
+    /// Returns the line of the reference's script, with `nan` if there is no Dice.
     #[must_use]
     pub fn line(&self) -> String {
         let number = |value: Option<f64>, decimals| fixed(value.unwrap_or(f64::NAN), decimals);

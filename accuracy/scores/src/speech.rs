@@ -46,7 +46,7 @@ impl WordErrors {
         self.word_count += right.len() as u64;
     }
 
-    /// Edits by words; infinite without words, as the reference has it. May be above 1.
+    /// Returns the edits divided by the words; infinite without words, as in the reference. May be above 1.
     #[must_use]
     pub fn rate(&self) -> f64 {
         if self.word_count == 0 { f64::INFINITY } else { self.edit_count as f64 / self.word_count as f64 }

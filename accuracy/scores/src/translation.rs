@@ -137,8 +137,8 @@ impl TokenBleu {
     }
 }
 
-/// BLEU of texts as sacreBLEU computes it: tokens by its tokenizer 13a, upper and lower case apart, one reference for
-/// each translation, exponential smoothing.
+/// BLEU of texts as sacreBLEU computes it: its tokenizer 13a, case-sensitive, one reference for each translation,
+/// exponential smoothing.
 #[derive(Debug, Clone, Default)]
 pub struct SacreBleu(Counts);
 

@@ -17,7 +17,7 @@ pub struct LogDefects {
     pub unknown_samples: Vec<u64>,
     /// Faults of responses, each with its sample, in the order of the log.
     pub responses: Vec<(u64, ResponseDefect)>,
-    /// Number of whole records of a log that is cut off, where the reference takes such.
+    /// Number of whole records of a log that is cut off, if the reference accepts such logs.
     pub cut_after_record_count: Option<u64>,
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Clicks, 
     Ok(Clicks { row_counts, labels })
 }
 
-/// Returns the rows that a name says.
+/// Returns the rows that a name means.
 fn rows_of(name: &str) -> Result<Range<usize>, AccuracyError> {
     let rows = name.split_once("..").and_then(|(start, end)| Some(start.parse().ok()?..end.parse().ok()?));
     let rows = rows.filter(|rows: &Range<usize>| rows.start <= rows.end);

@@ -39,7 +39,7 @@ fn judge(request: &JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyError> {
 /// Compares the tokens of each sample with the right ones: all must be there, and no others.
 struct Tokens {
     answers: Vec<Vec<i32>>,
-    /// Edit distance of all judged samples, where a missing answer counts as one without tokens.
+    /// Edit distance of all judged samples; a missing answer counts as one without tokens.
     distance: usize,
     /// Number of tokens in the responses.
     given_count: usize,
@@ -70,8 +70,8 @@ impl Comparison for Tokens {
         tokens == *answer
     }
 
-    /// Among the details is the error rate, which is the edit distance by the number of right tokens; and the mean
-    /// number of tokens.
+    /// Adds the error rate to the details, which is the edit distance divided by the number of right tokens, and the
+    /// mean number of tokens.
     fn complete(self, _: Share, judgement: &mut Judgement) {
         let right_count: usize = self.answers.iter().map(Vec::len).sum();
         if right_count > 0 {

@@ -82,7 +82,7 @@ impl Comparison for Top1 {
         u64::try_from(class) == Ok(self.labels[sample])
     }
 
-    /// Writes the line as the reference does: its share is of the answered samples.
+    /// Writes the line as the reference does: its share counts only the answered samples.
     fn complete(self, Share { correct_count, .. }: Share, judgement: &mut Judgement) {
         let Self { answered_count, doubts, .. } = self;
         let share = 100.0 * correct_count as f64 / answered_count as f64;

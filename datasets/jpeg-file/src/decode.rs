@@ -16,8 +16,8 @@ use crate::{
     upsample::{Scratch, Upsampling, row},
 };
 
-/// The most scans of a file: ten times as many as libjpeg makes of a progressive picture. Each takes its time for all
-/// blocks, however few bytes it has.
+/// Maximum number of scans of a file: ten times as many as libjpeg makes of a progressive picture. Each takes its time
+/// for all blocks, however few bytes it has.
 pub const SCANS_MAX: usize = 100;
 
 /// Decodes the pixels of a part of a picture as stored, before any turn.

@@ -93,7 +93,7 @@ impl fmt::Display for Where {
 /// A contradiction within a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// A segment does not hold as much as its kind needs, or more.
+    /// A segment is shorter or longer than its kind requires.
     SegmentSize,
     /// A picture without columns or rows.
     NoPixels,

@@ -25,7 +25,7 @@ pub(crate) struct Frame {
     pub(crate) width: u32,
     /// Number of rows.
     pub(crate) height: u32,
-    /// The one, three or four components.
+    /// The components, of which there are one, three or four.
     pub(crate) components: Vec<Component>,
 }
 
@@ -60,7 +60,7 @@ impl Frame {
         (self.width.div_ceil(8 * across) as usize, self.height.div_ceil(8 * down) as usize)
     }
 
-    /// Refuses pictures that are too large, and those whose file, which has these bytes, is too small for them.
+    /// Refuses pictures that are too large for the limit, or for their file, which has these bytes.
     ///
     /// # Errors
     /// [`JpegError::TooLarge`], or [`JpegError::Cut`].

@@ -1,4 +1,4 @@
-//! The account that a file gives of itself before its first pixel.
+//! Facts that a file states before its first pixel.
 
 use crate::{
     error::{Fault, JpegError, Unsupported, Where},
@@ -18,7 +18,7 @@ pub struct Header {
     pub component_count: usize,
     /// How the pixels are coded.
     pub coding: Coding,
-    /// The turn that EXIF asks for.
+    /// Turn according to EXIF.
     pub orientation: Orientation,
 }
 

@@ -14,11 +14,11 @@ pub enum Orientation {
     Flipped,
     /// 5: rows and columns are exchanged.
     Transposed,
-    /// 6: to be turned by 90 degrees clockwise.
+    /// 6: must be turned by 90 degrees clockwise.
     TurnRight,
     /// 7: rows are columns, from the other corner.
     Transversed,
-    /// 8: to be turned by 90 degrees anticlockwise.
+    /// 8: must be turned by 90 degrees anticlockwise.
     TurnLeft,
 }
 

@@ -17,7 +17,7 @@ pub(crate) mod marker {
     pub(crate) const PROGRESSIVE: u8 = 0xc2;
     /// Huffman tables.
     pub(crate) const HUFFMAN: u8 = 0xc4;
-    /// Arithmetic coding: how it is conditioned.
+    /// Arithmetic coding: its conditioning.
     pub(crate) const ARITHMETIC: u8 = 0xcc;
     /// The first of eight marks at which decoding may restart.
     pub(crate) const RESTART: u8 = 0xd0;
@@ -86,7 +86,7 @@ impl<'a> Segments<'a> {
         self.position
     }
 
-    /// Goes on from here, behind the pixels of a scan.
+    /// Continues from here, behind the pixels of a scan.
     pub(crate) fn skip_to(&mut self, position: usize) {
         self.position = position;
     }

@@ -4,7 +4,7 @@
 //! 1989, with constants of 13 bits and two more bits kept between the passes: the numbers of libjpeg's accurate integer
 //! method, so the samples are its samples.
 
-/// Coefficients of a block, one row of frequencies after the other.
+/// Coefficients of a block, row by row of frequencies.
 pub(crate) type Block = [i16; 64];
 
 /// Places in a block in the order in which coefficients are coded: T.81, figure A.6.

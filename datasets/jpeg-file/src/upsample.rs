@@ -1,4 +1,4 @@
-//! A sample for each pixel, where a component has fewer.
+//! A sample for each pixel, of a component that has fewer.
 //!
 //! Between two samples that are twice as far apart as the pixels, a pixel has 3/4 of the nearer and 1/4 of the farther
 //! one, along rows, columns or both; the edge continues outside. Roundings are those of libjpeg: they alternate, so

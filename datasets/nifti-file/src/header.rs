@@ -10,7 +10,7 @@ use crate::{
 pub(crate) const HEADER_BYTES: usize = 348;
 /// The least offset of voxels in a single file: the header, and four bytes that announce extensions.
 pub(crate) const DATA_OFFSET_MIN: usize = 352;
-/// Size of the header of NIfTI-2, by which it is known.
+/// Size of the header of NIfTI-2, which identifies it.
 const NIFTI_2_HEADER_BYTES: u32 = 540;
 pub(crate) const MAGIC: &[u8; 4] = b"n+1\0";
 const MAGIC_OF_PAIR: &[u8; 4] = b"ni1\0";

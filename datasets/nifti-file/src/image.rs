@@ -27,7 +27,7 @@ impl Image {
         Ok(Self { header, data })
     }
 
-    /// Reads the header alone, for which the beginning of a file is enough.
+    /// Reads only the header, for which the beginning of a file suffices.
     ///
     /// # Errors
     /// Returns the fault of the header.

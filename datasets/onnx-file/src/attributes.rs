@@ -16,7 +16,7 @@ const INTS: i32 = 7;
 const STRINGS: i32 = 8;
 
 impl<'a> Attributes<'a> {
-    /// Returns the attributes of a node, which must all be among `known`: what is not known could change the result.
+    /// Returns the attributes of a node, which must all be among `known`: an unknown one could change the result.
     ///
     /// # Errors
     /// Returns the first one that is not known, in words.

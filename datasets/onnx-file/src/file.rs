@@ -34,7 +34,7 @@ pub struct OnnxFile {
     pub opsets: Vec<Opset>,
     /// The constants whose values are in other files.
     pub external_data: Vec<ExternalData>,
-    /// Precision of the file: int8 if an operator quantises, f16 if a constant is of it, else f32.
+    /// Precision of the file: int8 if an operator quantises, f16 if a constant has this type, else f32.
     pub precision: Precision,
 }
 

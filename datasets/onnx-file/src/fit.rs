@@ -130,7 +130,7 @@ impl Port {
         self.conversion.is_none() && self.spec.element_type != ElementType::Bool
     }
 
-    /// Copies one sample's values from one side to the other, converted to the type of that side.
+    /// Copies one sample's values from one side to the other, converted to the target's type.
     ///
     /// # Errors
     /// If the other side has another number of values, or a value does not fit its type.

@@ -53,7 +53,7 @@ pub struct NodeProto {
     /// Names of the values that it reads; empty where an optional one is left out.
     #[prost(string, repeated, tag = "1")]
     pub input: Vec<String>,
-    /// Names of the values that it gives; empty where one is not wanted.
+    /// Names of the values that it gives; empty if one is not wanted.
     #[prost(string, repeated, tag = "2")]
     pub output: Vec<String>,
     #[prost(string, optional, tag = "3")]

@@ -23,27 +23,27 @@ pub struct ValueSpec {
     pub name: String,
     /// Type.
     pub value_type: ValueType,
-    /// Extent of each dimension, the batch among them; `None` where the file does not say it, as it may of outputs.
+    /// Extent of each dimension, the batch among them; `None` if the file does not say it, as it may of outputs.
     pub dims: Option<Vec<Dim>>,
 }
 
 /// Extent of one dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dim {
-    /// The model is made for this extent.
+    /// The model requires this extent.
     Fixed(usize),
     /// Any extent; equal names mean equal extents. Empty if it has no name.
     Free(String),
 }
 
-/// Number format that a model's file is made for.
+/// Number format of a model's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// 32-bit floating point: all other files.
     F32,
-    /// 16-bit floating point: some constant is of it.
+    /// 16-bit floating point: some constant has this type.
     F16,
-    /// The upper half of 32-bit floating point: some constant is of it.
+    /// The upper half of 32-bit floating point: some constant has this type.
     Bf16,
     /// 8-bit integers: some operator quantises.
     Int8,

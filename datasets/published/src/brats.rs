@@ -103,7 +103,7 @@ pub fn open(folder: &Path) -> Result<BratsSamples, DatasetError> {
     Ok(samples)
 }
 
-/// Says that all cases are samples, where the list is missing.
+/// Reports that all cases are samples because the list is missing.
 #[must_use]
 pub fn note(folder: &Path) -> Option<String> {
     let note = "is not there: all cases are samples, and not those of MLPerf alone; copy it there";
@@ -228,7 +228,7 @@ fn found(folder: &Path) -> Result<Vec<String>, DatasetError> {
 }
 
 impl BratsSamples {
-    /// Names of the samples, by which labels are joined, in the order of their indices.
+    /// =T
     #[must_use]
     pub fn sample_names(&self) -> &[String] {
         &self.names

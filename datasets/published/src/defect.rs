@@ -14,7 +14,7 @@ use proctor_vocabulary::{Irregular, printable};
 
 use crate::criteo::fault::ArrayFault;
 
-/// A file or folder with what is wrong with it.
+/// A file or folder with its fault.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Defect {
     /// The file or folder.
@@ -31,7 +31,7 @@ impl fmt::Display for Defect {
 }
 
 impl From<Defect> for DatasetError {
-    /// The defect of a file that a data set cannot be opened without.
+    /// Creates the defect of a file that a data set needs to be opened.
     fn from(Defect { path, problem }: Defect) -> Self {
         match problem {
             Problem::Missing => Self::Read { path, source: io::ErrorKind::NotFound.into() },
@@ -131,7 +131,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Creates a file that the system did not let be read.
+    /// Creates a file that the system denied reading.
     pub(crate) fn of_reading(path: &Path, error: &io::Error) -> Self {
         if let Some(irregular) = Irregular::cause(error) {
             return Self::Irregular(irregular);

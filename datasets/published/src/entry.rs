@@ -45,7 +45,7 @@ type OpenListed = fn(&Path, &Path, &[String]) -> Result<FileSamples, DatasetErro
 pub struct CalibrationLists {
     /// Existing lists, and their content.
     pub lists: &'static str,
-    /// Whether a sample is a file that may also lie elsewhere, in the training data.
+    /// Whether a sample is a file that may also be in another folder, such as the training data.
     pub is_of_files: bool,
     /// Opens samples of the same format that lie in the same folder and are listed elsewhere.
     pub open_listed: Option<OpenListed>,

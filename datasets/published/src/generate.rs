@@ -1,15 +1,15 @@
-//! Small data sets that are made.
+//! Generated small data sets.
 
 use std::{fs, io, path::Path};
 
 use proctor_datasets::{DatasetError, read_text};
 use serde::{Deserialize, Serialize};
 
-/// The seed and the size of a data set to be made.
+/// The seed and the size of a generated data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Generate {
-    /// Seed; another one makes other samples.
+    /// Seed; different seeds make different samples.
     pub seed: u64,
     /// Number of samples.
     pub sample_count: u64,

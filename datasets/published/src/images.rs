@@ -13,7 +13,7 @@ use proctor_vocabulary::read_regular;
 
 use crate::defect::{Defect, Problem};
 
-/// Brightness below which everything lies that is not drawn.
+/// Brightness that only drawn parts exceed.
 const BACKGROUND: u32 = 24;
 
 /// Quality of the coded pictures, from 1 to 100: decoded areas keep their colours within a few steps.

@@ -1,4 +1,4 @@
-//! Pictures with annotations in the JSON form of COCO: what is common to the data sets that have it.
+//! Pictures with annotations in the JSON form of COCO: common code of these data sets.
 
 pub(crate) mod collection;
 pub(crate) mod generate;

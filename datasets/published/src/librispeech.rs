@@ -48,7 +48,7 @@ pub(crate) const ENTRY: Published = Published {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LibriSpeech {
     files: FileSamples,
-    /// Samples of the recordings by their names, where the manifest says how many.
+    /// Number of samples of each recording by its name, if the manifest says.
     sample_counts: HashMap<String, u64>,
     too_long_count: u64,
 }

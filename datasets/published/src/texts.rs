@@ -8,8 +8,8 @@ use proctor_vocabulary::read_regular;
 
 use crate::defect::{Defect, Problem};
 
-/// Reads a file of text and adds what is wrong with it to the defects: that it cannot be read, is not text, or has
-/// another MD5 than this one.
+/// Reads a text file and adds its faults to the defects: that it cannot be read, is not text, or has another MD5 than
+/// this one.
 pub(crate) fn look_at(path: &Path, md5: Option<&'static str>, defects: &mut Vec<Defect>) -> Option<String> {
     let mut add = |problem| defects.push(Defect { path: path.to_owned(), problem });
     let bytes = read_regular(path).map_err(|error| add(Problem::of_reading(path, &error))).ok()?;

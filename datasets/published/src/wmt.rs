@@ -22,7 +22,7 @@ use crate::{
 /// The sentences to translate, and their translations; only the number of translations is checked here.
 const ENGLISH: &str = "newstest2014.tok.bpe.32000.en";
 const GERMAN: &str = "newstest2014.tok.bpe.32000.de";
-/// The vocabulary of both languages, which is one and the same.
+/// The vocabulary, which both languages share.
 const ENGLISH_VOCABULARY: &str = "vocab.bpe.32000.en";
 const GERMAN_VOCABULARY: &str = "vocab.bpe.32000.de";
 

@@ -29,7 +29,7 @@ const FOLDER: &str = "generated";
 const SAFETENSORS: &str = "safetensors";
 const ONNX: &str = "onnx";
 
-/// The files of a model, which lie on disk, in one folder.
+/// The files of a model on disk, in one folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedModel {
     /// Path of the weights.
@@ -38,7 +38,7 @@ pub struct GeneratedModel {
     pub onnx: Option<GeneratedFile>,
 }
 
-/// A file that lies on disk.
+/// A file on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedFile {
     /// Path of the file.

@@ -35,8 +35,8 @@ trait Model: Sync {
     fn compute(&self, net: &mut Net);
 }
 
-/// The models by name. A `-tiny` one is the same with small sizes, for tests; a `-narrow` one has inputs and outputs of
-/// the true shapes.
+/// The models by name. A `-tiny` one has small sizes, for tests; a `-narrow` one has inputs and outputs of the true
+/// shapes.
 static MODELS: [(&str, &dyn Model); 32] = [
     ("resnet50", &resnet::RESNET50),
     ("resnet50-tiny", &resnet::TINY),
@@ -72,7 +72,7 @@ static MODELS: [(&str, &dyn Model); 32] = [
     ("3d-unet-brats-tiny", &unet3d::BRATS_TINY),
 ];
 
-/// Names of the models of general engines.
+/// =T
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     MODELS.iter().map(|(name, _)| *name)
 }

@@ -17,7 +17,7 @@ struct Network {
     inputs: fn() -> Vec<InputTensor>,
 }
 
-/// The networks. A `-tiny` one is the same with small sizes, for tests.
+/// The networks. A `-tiny` one has small sizes, for tests.
 static NETWORKS: [Network; 11] = [
     Network {
         name: "text-similarity",
@@ -63,7 +63,7 @@ const END: usize = 2;
 /// A bias at which a gate is open: `sigmoid(20)` is 1 in f32.
 const OPEN: f32 = 20.0;
 
-/// Names of the networks around recurrent layers.
+/// =T
 pub fn network_names() -> impl Iterator<Item = &'static str> {
     NETWORKS.iter().map(|network| network.name)
 }

@@ -84,7 +84,7 @@ impl RnnCell {
 }
 
 impl FromStr for RnnName {
-    /// A sentence on what is wrong with a name, with the near match or the grammar.
+    /// A sentence on the mistake in a name, with the near match or the grammar.
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {

@@ -24,7 +24,7 @@ pub struct TensorRecipe {
     pub scale: f32,
     /// Middle of the values: 0 except for gains and variances, which must be positive.
     pub center: f32,
-    /// Parts that hold a constant instead, in order; later ones win.
+    /// Parts that hold a constant instead, in order; later ones take precedence.
     pub fills: Vec<Fill>,
 }
 

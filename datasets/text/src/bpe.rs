@@ -7,7 +7,7 @@ use crate::vocabulary::{Vocabulary, VocabularyError};
 pub const UNKNOWN: u32 = 0;
 /// The number of the token before the first word of a translation.
 pub const START_OF_SENTENCE: u32 = 1;
-/// The number of the token after the last word, which also fills sentences to one length.
+/// The number of the token after the last word, which also pads sentences to one length.
 pub const END_OF_SENTENCE: u32 = 2;
 
 /// The special tokens, by number.

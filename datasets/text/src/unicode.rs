@@ -24,8 +24,7 @@ pub(crate) fn is_dropped(c: char) -> bool {
     }
 }
 
-/// Returns whether a character is a token by itself: ASCII that is neither letter, digit nor space, and the categories
-/// P*.
+/// Returns whether a character is its own token: ASCII that is neither letter, digit nor space, and the categories P*.
 pub(crate) fn is_punctuation(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_punctuation() } else { c.general_category_group() == Punctuation }
 }
@@ -35,8 +34,8 @@ pub(crate) fn is_accent(c: char) -> bool {
     !c.is_ascii() && c.general_category() == NonspacingMark
 }
 
-/// Returns whether a character is an ideograph, which is a word by itself. The blocks are the reference's: later
-/// extensions are not among them.
+/// Returns whether a character is an ideograph, which is its own word. The blocks are the reference's: later extensions
+/// are not among them.
 pub(crate) fn is_ideograph(c: char) -> bool {
     matches!(c,
         '\u{3400}'..='\u{4dbf}'

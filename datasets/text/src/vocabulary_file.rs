@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{bert::BertTokenizer, vocabulary::VocabularyError};
 
-/// The file that a folder has BERT's vocabulary in.
+/// The file of a folder with BERT's vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VocabularyFile {
     /// `vocab.txt`, with a token in each line.

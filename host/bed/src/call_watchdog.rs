@@ -150,7 +150,7 @@ impl Seen {
         (self.samples, self.progress_count, self.last) = (samples, progress_count, Some(now));
     }
 
-    /// Returns a call that has been seen for `limit`.
+    /// Returns a call that has been running for `limit`.
     fn call_since(&self, limit: Duration) -> Option<Call> {
         self.calls.iter().find(|(_, age)| *age >= limit).map(|(it, _)| it.call)
     }

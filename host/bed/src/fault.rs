@@ -80,7 +80,7 @@ pub enum Fault {
         plugin: String,
         /// The call that hangs.
         call: Call,
-        /// The time that it had, the setting `watchdog_ms`.
+        /// Limit for it, the setting `watchdog_ms`.
         limit: Duration,
     },
     /// The host's own process has changed in a way that the plugin's process could have caused.

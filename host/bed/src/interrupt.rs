@@ -226,7 +226,7 @@ impl State {
     }
 }
 
-/// Returns the plugin call that the end of a run waits for: not a call of an instance left behind.
+/// Returns the plugin call that delays the end of a run, other than calls of abandoned instances.
 fn waited_for() -> Option<CallUnderWay> {
     calls_under_way().find(|it| !it.call.is_timed())
 }

@@ -100,7 +100,7 @@ impl Placement {
     }
 }
 
-/// A thread that is pinned to some processors. Dropping this lets it run where it could before.
+/// A thread that is pinned to some processors. Dropping this restores its earlier processors.
 #[derive(Debug)]
 pub(crate) struct Held(Option<CpuSet>);
 

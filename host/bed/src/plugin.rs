@@ -28,7 +28,7 @@ use crate::{
 pub struct Plugin {
     /// Library of the plugin, or the linked-in plugin.
     pub library: LoadedPlugin,
-    /// Writes the recording, if there is one.
+    /// Recorder of the calls, if they are recorded.
     pub recorder: Option<Recorder>,
     /// The opened plugin.
     pub backend: Backend,
@@ -42,7 +42,7 @@ pub struct Plugin {
     pub model_files: OnceCell<Vec<FoundFile>>,
     /// Forms of the inputs that it wants, known once a model is requested.
     pub input_forms: OnceCell<InputForms>,
-    /// The process of its own, if it has one.
+    /// The plugin's own process, if it has one.
     pub isolated: Option<Isolated>,
     /// Folder in which models are searched and made.
     root: DataRoot,

@@ -30,7 +30,7 @@ pub struct Data {
     /// True if the inputs of a sample may be smaller.
     inputs_vary: bool,
     counts: QslCounts,
-    /// Memory that loaded samples may take: half of it, as the model and the system need some, too.
+    /// Share of the memory that loaded samples may take: half of it, since the model and the system need some, too.
     limit_bytes: u64,
 }
 
@@ -38,7 +38,7 @@ pub struct Data {
 enum Source {
     /// The host reads and preprocesses the samples whenever it loads them.
     Here { dataset: Box<dyn Dataset>, pipeline: Box<dyn Pipeline> },
-    /// Another program has prepared them.
+    /// Another program prepares the samples.
     Published(Box<Published>),
 }
 
@@ -278,7 +278,7 @@ impl SampleLibrary {
         self.data.counts
     }
 
-    /// Returns the data set that the samples are of, if it is a published one.
+    /// Returns the data set of the samples, if it is a published one.
     pub fn published(&self) -> Option<&Published> {
         match &self.data.source {
             Source::Here { .. } => None,
@@ -345,7 +345,7 @@ impl SampleLibrary {
         Ok(self.release()?)
     }
 
-    /// Reads and preprocesses samples that the plugin is not given.
+    /// Reads and preprocesses samples for the host's own use.
     ///
     /// # Errors
     /// If one cannot be read, or there is no room for it.
@@ -353,7 +353,7 @@ impl SampleLibrary {
         self.data.load(samples, Box::new(OwnMemory))
     }
 
-    /// Loads samples and has the model prepare them.
+    /// Loads samples and lets the model prepare them.
     ///
     /// # Errors
     /// If they cannot be loaded or prepared.

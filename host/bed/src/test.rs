@@ -33,7 +33,7 @@ pub struct TestRequest<'a> {
     pub settings: TestSettings,
     /// Folder for the logs, which exists; without it the test leaves nothing on the disk.
     pub folder: Option<&'a Path>,
-    /// Looks on, and may end the test early.
+    /// Observer that may end the test early.
     pub watch: Option<&'a dyn Watch>,
     /// Gets the progress of the test before it starts.
     pub follow: Option<&'a dyn Fn(Progress)>,

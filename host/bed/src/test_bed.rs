@@ -89,7 +89,7 @@ pub struct Equipment {
     pub data: Option<Data>,
     /// The data set of the benchmark, if it is a published one and open already.
     pub published: Option<Published>,
-    /// Watches the calls into the plugin.
+    /// Watchdog over the calls into the plugin.
     pub watchdog: Watchdog,
     /// Text of an audit file, for the performance runs.
     pub audit_config: Option<String>,
@@ -406,8 +406,8 @@ impl<'a> TestBed<'a> {
             .with_console(move |line| observer.answer(&format!("{line}\n")))
     }
 
-    /// Ends the system after the last completion; later completions are too late. Returns its report, and
-    /// whether the plugin is left alone.
+    /// Ends the system after the last completion; later ones do not count. Returns its report, and whether the plugin
+    /// was abandoned.
     fn wind_up(
         &self,
         system: System,

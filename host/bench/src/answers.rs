@@ -1,4 +1,4 @@
-//! The answers of one batch, kept instead of being measured; their numbers, and how far two of them are apart.
+//! The answers of one batch, kept instead of being measured; their numbers, and the distance of two of them.
 
 use parking_lot::Mutex;
 use proctor_plugin_host::Instance;

@@ -28,7 +28,7 @@ pub(crate) struct OutputFlags {
     markdown: Option<PathBuf>,
 }
 
-/// Numbers of a flag, ascending, each once.
+/// =T
 pub(crate) fn ascending(numbers: &[u32]) -> Vec<usize> {
     let numbers: BTreeSet<_> = numbers.iter().map(|number| *number as usize).collect();
     numbers.into_iter().collect()
@@ -78,7 +78,7 @@ impl<R> Rounds<R> {
         Self { begin: Begin::now(is_quick), round_count, is_interrupted: false, rows: Vec::new() }
     }
 
-    /// Creates a report of three rounds that is made up.
+    /// Creates a made-up report of three rounds.
     #[cfg(test)]
     pub(crate) fn sample(rows: Vec<R>) -> Self {
         let begin = Begin { origin: Origin::sample(), started_at_utc: "2026-01-31T12:00:00Z".to_owned() };
@@ -156,7 +156,7 @@ pub(crate) mod tests {
         flags: F,
     }
 
-    /// Returns the flags of a command line, or what is wrong with it.
+    /// Returns the flags of a command line, or its mistake.
     pub(crate) fn parsed<F: Args>(text: &str) -> Result<F, String> {
         let all = std::iter::once("bench").chain(text.split_whitespace());
         Line::try_parse_from(all).map(|line| line.flags).map_err(|error| error.to_string())

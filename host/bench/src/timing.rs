@@ -58,8 +58,8 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// Of an even number, the median is the mean of the two in the middle; the 99th percentile is the value at
-    /// `floor(0.99 * calls)`. `None` of none.
+    /// Computes the figures. Of an even number, the median is the mean of the two in the middle; the 99th percentile is
+    /// the value at `floor(0.99 * calls)`. `None` without times.
     pub(crate) fn of(mut times_ns: Vec<u64>) -> Option<Self> {
         times_ns.sort_unstable();
         let calls = times_ns.len();

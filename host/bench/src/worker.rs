@@ -46,7 +46,7 @@ pub(crate) struct Refusal {
     pub(crate) error: String,
 }
 
-/// A worker that has introduced itself.
+/// A worker that has reported its identity.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) version: String,

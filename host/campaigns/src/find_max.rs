@@ -229,7 +229,7 @@ impl Seeker<'_> {
         folder.finish()
     }
 
-    /// Writes the result of a full run into the room that was kept for it. Objections of earlier tests count, too.
+    /// Writes the result of a full run into its reserved room. Objections of earlier tests count, too.
     fn write_result(
         &self,
         folder: &RunFolder,

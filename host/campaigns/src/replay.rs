@@ -33,7 +33,7 @@ pub struct Replay {
     pub recording: PathBuf,
     /// Name of the plugin, or path of its library.
     pub plugin: String,
-    /// Folder for the recording of the replay; a temporary one, removed afterwards, if `None`.
+    /// Folder for the recording of the replay; if `None`, a temporary one that is removed afterwards.
     pub output: Option<PathBuf>,
     /// Folder of the data sets and models.
     pub data_root: Option<PathBuf>,

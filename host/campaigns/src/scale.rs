@@ -41,7 +41,7 @@ pub struct ScaleOptions {
     pub policies: Vec<String>,
     /// Number of times that each policy runs, at least 1. Every other round in reverse.
     pub rounds: u32,
-    /// Time that each one runs, in ns.
+    /// Running time of each policy, in ns.
     pub duration_ns: u64,
     /// Arrival of samples.
     pub input: ScaleInput,

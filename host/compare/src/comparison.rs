@@ -24,7 +24,7 @@ pub struct Comparison {
     pub a: (String, usize),
     /// Name of the folder of B, and number of its runs.
     pub b: (String, usize),
-    /// Everything else that they differ in.
+    /// All other differences.
     pub differences: Vec<Difference>,
     /// Compared figures.
     pub rows: Vec<Row>,
@@ -59,7 +59,7 @@ pub struct Row {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Both sides have the same value however they are resampled.
+    /// Both sides have the same value in every resample.
     Same,
     /// The interval holds 0.
     NoDifference,

@@ -142,7 +142,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Names with commas, and an `and` before the last one.
+/// Joins names with commas, and an `and` before the last one.
 pub(crate) fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),

@@ -58,7 +58,7 @@ pub enum Remark {
         /// Folder of the run.
         run: PathBuf,
     },
-    /// The detail log of a run has errors, with which the result checkers take none.
+    /// The detail log of a run has errors, so the result checkers accept no such run.
     Errors {
         /// Folder of the run.
         run: PathBuf,
@@ -79,7 +79,7 @@ pub enum Remark {
     },
     /// The latencies of Offline are the progress of the run.
     OfflineLatencies,
-    /// Neighbours hang together over too large a part of the run.
+    /// Neighbours correlate over too large a part of the run.
     LongCorrelation {
         /// Names of the figures.
         figures: Vec<Figure>,

@@ -37,7 +37,7 @@ pub(crate) struct SideRun {
     pub(crate) result: ResultFile,
     pub(crate) json: Value,
     pub(crate) scenario: RoundScenario,
-    /// File of the answers that the accuracy is of, if there is one.
+    /// File of the answers behind the accuracy, if there is one.
     pub(crate) accuracy_log: PathBuf,
     /// Number of samples that failed or never completed.
     pub(crate) unanswered: u64,

@@ -15,7 +15,7 @@ use crate::{
 pub(crate) enum ConfigError {
     #[error("cannot read {}: {source}", path.display())]
     CannotRead { path: PathBuf, source: io::Error },
-    /// A requested file is another kind of file; `what` says which.
+    /// A requested file is of another kind; `what` names it.
     #[error("cannot read {}: {what}", path.display())]
     Misfetched { path: PathBuf, what: &'static str },
     /// A file is not TOML.

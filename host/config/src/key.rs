@@ -66,7 +66,7 @@ pub enum When {
 /// Everything about a setting but its value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Key {
-    /// Name, in files, in `--set` and, with `PROCTOR_` before it, as an environment variable.
+    /// Name, in files, in `--set` and, with the prefix `PROCTOR_`, as an environment variable.
     pub name: &'static str,
     /// The values that it takes.
     pub kind: Kind,

@@ -55,7 +55,7 @@ pub enum Origin {
         path: PathBuf,
         /// Line of the value, from 1.
         line: u64,
-        /// The key, as it stands there.
+        /// The key, as written there.
         key: String,
     },
     /// The audit file of the run, whose settings are in effect in its performance run.

@@ -50,7 +50,7 @@ pub struct Settings {
 /// Reason why a run is not as long as the rules want it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotOfficial {
-    /// Time is virtual, so that no second of it passes.
+    /// Time is virtual: no second of it passes.
     VirtualTime,
     /// The file of an audit sets the length.
     Audit,

@@ -107,7 +107,7 @@ pub struct RoundRow {
     pub tail: Option<f64>,
     /// Percentile that SingleStream reports, as a fraction, if it is not the round's.
     pub single_stream_tail: Option<f64>,
-    /// MultiStream: from one query to the next, in ms, in rounds with intervals.
+    /// MultiStream: time from one query to the next, in ms, in rounds with intervals.
     pub interval_ms: Option<u64>,
     /// Bound of Server.
     pub server: Option<ServerBound>,
@@ -121,7 +121,7 @@ pub struct RoundRow {
     pub inference: Inference,
     /// Elements of one input sample, for each element type; empty if negligible. `None` if there is no formula.
     pub ingress: Option<Vec<u64>>,
-    /// Elements of one sample that go out.
+    /// Output elements of one sample.
     pub egress: Option<Vec<u64>>,
     /// Scenarios in each suite.
     pub suites: BTreeMap<String, SuiteScenarios>,
@@ -155,7 +155,7 @@ pub enum ServerBound {
 pub struct SuiteScenarios {
     /// Scenarios that a result has to have.
     pub required: Vec<RoundScenario>,
-    /// Further ones that it may have.
+    /// Further scenarios that it may have.
     pub optional: Vec<RoundScenario>,
     /// Shares of the reference that a result may aim at in this suite.
     pub target_ratios: Vec<f64>,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// The setting is left to the host, as its help explains.
+    /// The setting is the host's own, as its help explains.
     Unset,
     /// A switch.
     Bool(bool),

@@ -33,7 +33,7 @@ struct State {
     /// Samples assigned since the last `forget`: id `n` lies at `n - 1 - forgotten_count`.
     samples: Vec<Sample>,
     forgotten_count: usize,
-    /// Number of samples that the plugin is to complete, including completed ones.
+    /// Number of samples for the plugin to complete, including completed ones.
     awaited_count: usize,
     come_count: usize,
     /// Completions against the rules, in words.
@@ -50,7 +50,7 @@ struct Sample {
     tokens: Option<u32>,
 }
 
-/// Party that is to complete a sample, or the way it ended.
+/// Party that has to complete a sample, or its outcome.
 enum Holder {
     /// The plugin holds the sample, and has to complete it.
     Plugin,
@@ -113,7 +113,7 @@ impl Desk {
         }
     }
 
-    /// Notes the end of a batch: each of its samples with the number of tokens that it ends with.
+    /// Notes the end of a batch: each of its samples with its final number of tokens.
     fn end_batch(&self, ended: &[(ResponseId, u32)]) {
         let mut state = self.state.lock();
         for &(id, token_count) in ended {
@@ -139,7 +139,7 @@ impl Desk {
         }
     }
 
-    /// Completions against the rules since the last time.
+    /// Returns the completions that broke the rules since the last call.
     pub(crate) fn take_wrong(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().wrong)
     }

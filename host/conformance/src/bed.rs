@@ -212,7 +212,7 @@ impl Bed {
         Ok(done)
     }
 
-    /// Runs batches on a thread of the instance's own, and gives the answers to all samples in turn.
+    /// Runs batches on a thread of the instance's own, and returns the answers to all samples in turn.
     pub(crate) fn execute(
         &self,
         instance: &mut Instance,

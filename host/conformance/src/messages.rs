@@ -54,7 +54,7 @@ pub struct FoundModel {
     pub precision: String,
 }
 
-/// The plugin as it says it is.
+/// The plugin's own description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PluginFacts {
     /// Name in its manifest.

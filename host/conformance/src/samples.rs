@@ -35,7 +35,7 @@ pub(crate) enum Extreme {
     NotANumber,
     /// Infinity; of integers the largest.
     Infinite,
-    /// The largest finite number, with both signs in turn; of integers the largest and the smallest.
+    /// The largest finite number, with alternating signs; of integers the largest and the smallest.
     Huge,
     /// The smallest number above 0; of integers 0.
     Tiny,

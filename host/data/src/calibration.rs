@@ -71,7 +71,7 @@ struct Chosen {
     name: String,
     /// Index in the data set that accuracy is measured on, if it is one of its samples.
     index: Option<u64>,
-    /// Own arrays, one for each input.
+    /// Its own arrays, one for each input.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
 }
@@ -90,7 +90,7 @@ struct Wanted {
     /// Names of the samples of the data set.
     names: Vec<String>,
     chosen: Vec<Chosen>,
-    /// True if there is the data set that accuracy is measured on, to compare with.
+    /// True if the data set of the accuracy run exists, for comparison.
     is_compared: bool,
 }
 
@@ -238,7 +238,7 @@ enum Words {
 }
 
 impl Words {
-    /// Reads a list. A line of names may have a label behind its name, which is passed over.
+    /// Reads a list. A line of names may have a label behind its name, which is skipped.
     ///
     /// # Errors
     /// If the list is bad: it is empty, or has a duplicate.

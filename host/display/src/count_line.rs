@@ -29,7 +29,7 @@ impl CountLine {
         Self { verb, things, begin: Instant::now(), shown: None }
     }
 
-    /// Shows the progress, unless the last line is too young.
+    /// Shows the progress, unless the last line is too recent.
     pub fn show(&mut self, done: u64, total: u64) {
         let is_live = io::stderr().is_terminal();
         let (is_last, now) = (done >= total, Instant::now());

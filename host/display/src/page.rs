@@ -37,7 +37,7 @@ impl Origin {
         }
     }
 
-    /// Creates a machine and a command that is made up, for tests of pages.
+    /// Creates a made-up machine and command, for tests of pages.
     #[must_use]
     pub fn sample() -> Self {
         Self {
@@ -108,7 +108,7 @@ pub struct Page<'a> {
     pub systems: String,
     /// The tables in their order.
     pub tables: Vec<Table>,
-    /// Notes without which the tables cannot be read.
+    /// Notes that are needed to read the tables.
     pub notes: Vec<String>,
 }
 

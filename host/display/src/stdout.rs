@@ -74,7 +74,7 @@ pub(crate) fn file() -> Option<OwnedFd> {
     }
 }
 
-/// Stdout for a program that takes the place of this one.
+/// Returns stdout for a program that replaces this one.
 ///
 /// # Errors
 /// If the system has no descriptor left, or there is no stdout.

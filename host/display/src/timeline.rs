@@ -52,7 +52,7 @@ struct Timeline {
     /// The first error of the file, after which nothing more is written.
     trace: Result<LiveTrace, io::Error>,
     clock: RealClock,
-    /// Spans that have begun, the latest last.
+    /// Spans in progress, the latest last.
     open: Vec<OpenSpan>,
     /// Threads that have a track, the first one first.
     threads: Vec<ThreadId>,
@@ -60,12 +60,12 @@ struct Timeline {
     instances: Vec<u32>,
 }
 
-/// A span that has begun.
+/// A span in progress.
 struct OpenSpan {
     id: u64,
     track: Track,
     name: &'static str,
-    /// Fields that came after its beginning.
+    /// Fields that were added after its beginning.
     later: Map<String, Value>,
 }
 

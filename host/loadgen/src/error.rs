@@ -11,7 +11,7 @@ use crate::{record::response_id::MAX_PHASE_COUNT, system::LibraryError};
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum LoadGenError {
-    /// The settings make no test.
+    /// The settings do not make a test.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// Only Server has a rate to search for. LoadGen logs this as `error_invalid_config`.

@@ -32,7 +32,7 @@ pub enum CheckKind {
     CpuQuota,
     /// The limit of memory of this process's cgroups.
     MemoryLimit,
-    /// Huge pages that the kernel makes by itself.
+    /// Huge pages that the kernel makes on its own.
     TransparentHugePages,
     /// Huge pages that are set aside.
     ReservedHugePages,

@@ -98,7 +98,7 @@ impl Guard {
         }
     }
 
-    /// Reads a last time, and observes no more. [after the timed part]
+    /// Reads for the last time, and stops observing. [after the timed part]
     pub fn end(&mut self, now_ns: u64) {
         if self.last.is_some() {
             self.read(now_ns);

@@ -62,7 +62,7 @@ pub(crate) struct Scale {
 
 const MS: u64 = 1_000_000;
 
-/// Switches of an issuing thread in a second that it may suffer.
+/// Maximum number of switches of an issuing thread in a second.
 const SWITCHES_A_SECOND: u64 = 20;
 
 /// Share of the usual frequency that is still usual, in percent.

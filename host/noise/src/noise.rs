@@ -69,7 +69,7 @@ pub struct Series {
 }
 
 impl Noise {
-    /// Sums up intervals on any clock; `start_ns` is when issuing began on it.
+    /// Sums up intervals on any clock, on which issuing began at `start_ns`.
     pub(crate) fn of(intervals: &[Interval], interval_ns: u64, start_ns: u64, about: About) -> Self {
         let About { obstacle, processor_count, issuing_thread_count, timer_slack_ns, mut cost } = about;
         let scale = scale(intervals, processor_count, issuing_thread_count);
@@ -127,7 +127,7 @@ pub(crate) struct About {
     pub(crate) cost: Cost,
 }
 
-/// Circumstances that the limits of these intervals depend on.
+/// =T
 pub(crate) fn scale(intervals: &[Interval], processor_count: u64, issuing_thread_count: u64) -> Scale {
     let of = |interval: &Interval| interval.values.get(Quantity::GreatestFrequency);
     let mut khz: Vec<_> = intervals.iter().filter_map(of).collect();

@@ -13,8 +13,8 @@ use crate::{
     },
 };
 
-/// Processors whose frequency and throttling are read: enough to see a machine slow down, and the same work on one of
-/// hundreds of processors as on one of eight.
+/// Maximum number of processors whose frequency and throttling are read: enough to see a machine slow down, without
+/// more work on hundreds of processors than on eight.
 const SAMPLED_PROCESSORS_MAX: usize = 8;
 
 /// Counters at an instant. `None` is unreadable.

@@ -163,7 +163,8 @@ impl Reader<'_> {
         PluginHostError::Unusable(format!("{}: {problem}", self.source_name))
     }
 
-    /// The plugin and the host do not agree; `problem` is the rest of the sentence that begins with the plugin.
+    /// Reports that the plugin and the host do not agree; `problem` is the rest of the sentence that begins with the
+    /// plugin.
     pub(crate) fn version(self, problem: String) -> PluginHostError {
         PluginHostError::Unusable(format!("{} {problem}", self.source_name))
     }

@@ -179,7 +179,7 @@ functions! {
     }
 }
 
-/// Returns the host's table, longer, and for ever.
+/// Returns the host's table, longer, and forever.
 fn longer_host(host: &ProctorHost) -> *const ProctorHost {
     // SAFETY: a live table, which is plain data.
     let copy = unsafe { ptr::read(host) };

@@ -123,8 +123,8 @@ impl SearchPath {
         self.folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file())
     }
 
-    /// Returns all plugins that there are: the linked-in ones, then every `lib*_sut.so`. Of files with one name only
-    /// the first is listed, which is the one that [`find`](Self::find) returns.
+    /// Returns all available plugins: the linked-in ones, then every `lib*_sut.so`. Of files with one name only the
+    /// first is listed, which is the one that [`find`](Self::find) returns.
     #[must_use]
     pub fn list(&self) -> Vec<PluginLocation> {
         let mut names: BTreeSet<String> = linked_names().collect();

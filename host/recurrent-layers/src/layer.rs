@@ -1,4 +1,4 @@
-//! A recurrent layer by the plainest program that follows the equations, in f64: one step, one unit after the other.
+//! Computes a recurrent layer by the plainest program that follows the equations, in f64: one step, one unit at a time.
 //!
 //! It shares no code with any plugin, and its answers are checked against another implementation's.
 

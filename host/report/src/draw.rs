@@ -1,4 +1,4 @@
-//! Pictures: scales, paths that are finite whatever goes in, and the frame around them.
+//! Pictures: scales, paths that are finite for any input, and the frame around them.
 //!
 //! `scale` has places and ticks, `path` finite numbers, `picture` the frame.
 

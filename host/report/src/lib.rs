@@ -49,7 +49,7 @@ use proctor_results::{ResultsError, Run, Series};
 pub enum Subject {
     /// A run folder.
     Run(Run),
-    /// A search or scaling, which has several.
+    /// A search or scaling, with several runs.
     Series(Box<Series>),
 }
 

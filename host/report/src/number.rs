@@ -17,7 +17,7 @@ pub(crate) enum Unit<'a> {
 }
 
 impl<'a> Unit<'a> {
-    /// Returns the unit that a result calls so.
+    /// Returns the unit of this name in a result.
     pub(crate) fn named(name: &'a str) -> Self {
         if name == "ns" { Self::Nanoseconds } else { Self::Named(name) }
     }
@@ -68,7 +68,7 @@ pub(crate) fn duration(ns: f64) -> String {
     format!("{} {unit}", digits(ns / size))
 }
 
-/// Returns a time at a tick: no more digits than it has, `2.5 ms`.
+/// Returns a time at a tick, with only its significant digits, `2.5 ms`.
 pub(crate) fn round_duration(ns: f64) -> String {
     if ns == 0.0 {
         return "0".to_owned();

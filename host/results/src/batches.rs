@@ -16,7 +16,7 @@ pub struct Batches {
     pub batch_count: u64,
     /// Every batch of an instance whose number is a multiple of this is in `even`.
     pub even_stride: u64,
-    /// The slowest ones, the slowest first.
+    /// The slowest samples, the slowest first.
     pub slowest: Vec<Batch>,
     /// The even selection, in the order of their start.
     pub even: Vec<Batch>,

@@ -1,6 +1,6 @@
 //! `mlperf_log_detail.txt`, of any LoadGen.
 //!
-//! `metric` is the figure that the round reports, `latency_keys` where the latencies of queries are.
+//! `metric` is the figure that the round reports, `latency_keys` the keys of the latencies of queries.
 
 pub(crate) mod latency_keys;
 mod metric;
@@ -216,15 +216,15 @@ impl DetailLog {
         })
     }
 
-    /// Returns whether early-stopping estimates are of the time to the first token (SingleStream token runs).
+    /// Returns whether early-stopping estimates concern the time to the first token (SingleStream token runs).
     fn estimates_first_tokens(&self) -> bool {
         self.known_scenario() == Some(Scenario::SingleStream)
             && self.value("result_first_token_mean_latency_ns").is_some()
     }
 }
 
-/// Returns whether a key is of a metric, or of a latency that is shown with it. LoadGen writes a negative
-/// time to the first token if a sample had none.
+/// Returns whether a key belongs to a metric, or to a latency that is shown with it. LoadGen writes a negative time to
+/// the first token if a sample had none.
 fn is_figure(key: &str) -> bool {
     let is_latency =
         key.starts_with("result_") && key.ends_with("latency_ns") && !key.starts_with("result_first_token_");

@@ -41,7 +41,7 @@ fn look(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), ResultsError> {
     Ok(())
 }
 
-/// Returns whether a folder is of a run.
+/// Returns whether a folder belongs to a run.
 fn is_run(folder: &Path) -> bool {
     is_partial(folder) || [RESULT, DETAIL_LOG].iter().any(|name| folder.join(name).is_file())
 }

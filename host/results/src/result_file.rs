@@ -247,7 +247,7 @@ pub struct AccuracyPart {
     /// Samples with a damaged response, ascending.
     #[serde(default, deserialize_with = "or_default")]
     pub malformed_samples: Vec<u64>,
-    /// The same samples by what is wrong with their responses.
+    /// Samples with a defective response, grouped by the defect.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub response_defects: Vec<ResponseDefectPart>,
     /// Number of whole records of a log that is cut off, where the reference scores such.

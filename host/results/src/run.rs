@@ -1,4 +1,4 @@
-//! A folder that a run has left.
+//! A run folder.
 
 use std::{
     fmt, fs, io,
@@ -39,7 +39,7 @@ pub(crate) const PROBES: &str = "probes.json";
 /// File that a run holds locked until it ends.
 const LOCK: &str = "running.lock";
 
-/// A folder that a run has left.
+/// A run folder.
 #[derive(Debug, Clone)]
 pub struct Run {
     /// Folder of the run.
@@ -246,7 +246,7 @@ impl Run {
         }
     }
 
-    /// Numbers of samples in `samples` and in the result, if they differ: the file was cut, or is another's.
+    /// =T
     #[must_use]
     pub fn other_sample_count(&self, samples: &Samples) -> Option<OtherSampleCount> {
         let issued = self.result()?.performance_run.as_ref()?.issued_sample_count;

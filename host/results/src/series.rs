@@ -21,7 +21,7 @@ const FIND_MAX: &str = "find_max.json";
 /// File with a result of scaling.
 const SCALE: &str = "scale.json";
 
-/// A folder of several runs that serve one question.
+/// A folder of several runs for one question.
 #[derive(Debug, Clone)]
 pub struct Series {
     /// Folder of the series.
@@ -37,7 +37,7 @@ pub struct Series {
 pub enum SeriesKind {
     /// The highest load that is VALID, or that meets the constraints of its search.
     FindMax(Box<FindMaxFile>),
-    /// The setting that serves the most under a latency target.
+    /// The setting with the highest throughput under a latency target.
     Scale(Box<ScaleFile>),
 }
 

@@ -141,8 +141,7 @@ pub(crate) fn response_form(benchmark: &Benchmark) -> Result<ResponseForm, HostE
     })
 }
 
-/// Upper limit on the second records that the scenario explains: MultiStream pads each set of samples that it loads, so
-/// that a query can start at any of them.
+/// Returns the upper limit on the second records that the scenario explains:
 fn padding_count(effective: &EffectiveSettings) -> u64 {
     let set_count = effective.accuracy_sample_count.div_ceil(effective.performance_sample_count.max(1));
     match effective.request.scenario {

@@ -23,7 +23,7 @@ pub struct Frame {
     pub folder: RunFolder,
     /// Ctrl-C, and the user's side.
     pub interrupt: Interrupt,
-    /// Watches the calls into the plugin.
+    /// Watchdog over the calls into the plugin.
     pub(crate) watchdog: Watchdog,
     /// The data set of the benchmark, if it is a published one, until the test bed has it.
     published: Option<Published>,

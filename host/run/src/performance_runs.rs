@@ -20,7 +20,7 @@ pub struct PerformanceRuns {
 }
 
 impl PerformanceRuns {
-    /// Returns one run that was made.
+    /// Creates the record of one run.
     pub fn of(test: Test) -> Self {
         Self { tests: vec![test], planned_count: 1 }
     }
@@ -97,7 +97,7 @@ impl PerformanceRuns {
     }
 }
 
-/// Only Server is about a rate that several runs confirm; a search makes its own runs.
+/// Returns the planned number of runs: several only in Server, whose rate they confirm; a search makes its own runs.
 fn planned_count(settings: &Settings, mode: TestMode) -> u64 {
     let is_server = settings.run.scenario.loadgen() == Scenario::Server;
     let is_one = !is_server || mode == TestMode::FindPeakPerformance;

@@ -38,9 +38,9 @@ pub fn run(settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostE
     made.inspect_err(|error| _ = span.record("error", error.messages().join(": ")))
 }
 
-/// Returns the settings as a run with them would have them: with the audit file, if they name one, and with all
-/// warnings but those about the data set. With `strict` the run would be refused for these. A policy with which there
-/// is no run is one of the warnings, as the settings may be meant for `host scale`.
+/// Returns the effective settings of a run: with the audit file, if they name one, and with all warnings except those
+/// about the data set. With `strict` the run would be refused for these. A policy with which there is no run is one of
+/// the warnings, as the settings may be meant for `host scale`.
 ///
 /// # Errors
 /// [`HostError::Usage`] if the audit file cannot be read.

@@ -89,7 +89,7 @@ pub fn of_scheduler(settings: &Settings) -> Vec<String> {
         .collect()
 }
 
-/// Returns the settings of policies that scale, if the policy does not, and the other way round.
+/// Returns the settings of scaling policies if the policy does not scale, and vice versa.
 fn of_scaling(settings: &Settings) -> Vec<String> {
     let policy = &settings.run.policy;
     let idle: &[&str] = match scales(policy) {

@@ -11,7 +11,7 @@ use crate::{
     window::{Done, Window, WindowRule},
 };
 
-/// Asks a policy after each window, and keeps its answers.
+/// Consults a policy after each window, and keeps its answers.
 ///
 /// A pure state machine: the caller says which batches are done and turns the knobs. It says when they are turned
 /// ([`in_force`](Self::in_force)), since an instance takes a while to start.

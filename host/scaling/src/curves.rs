@@ -34,7 +34,7 @@ pub struct CurveLibrary {
 const OF_THE_PAPER: &str = include_str!("curves/paper.csv");
 
 impl CurveLibrary {
-    /// Curves of the jobs of the DNNScaler paper.
+    /// Returns the curves of the jobs of the DNNScaler paper.
     ///
     /// # Panics
     /// Never: a test reads them.

@@ -67,11 +67,11 @@ pub struct Predicted {
     pub throughput_qps: Option<f64>,
 }
 
-/// Purpose of a window, which says how long it has to be.
+/// Purpose of a window, which determines its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Look {
-    /// A profile: some batches are enough.
+    /// A profile, for which some batches suffice.
     Throughput,
     /// A profile again, ten times as long.
     Closer,

@@ -18,7 +18,7 @@ pub struct PolicyEntry {
     pub name: &'static str,
     /// One sentence for lists.
     pub help: &'static str,
-    /// The knobs that it can turn: with [`Approach::Auto`] either of them.
+    /// Turnable knobs: with [`Approach::Auto`] either of them.
     pub turns: Approach,
     /// Creates the policy. Only `dnnscaler` reads the settings.
     pub make: fn(DnnScalerSettings) -> Box<dyn ScalingPolicy>,

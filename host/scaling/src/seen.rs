@@ -73,8 +73,8 @@ impl Seen {
     }
 }
 
-/// Services that a sample waits for, at the tail, at a load in (0, 1) of instances with equal service times and Poisson
-/// arrivals.
+/// Returns the services that a sample waits for, at the tail, at a load in (0, 1) of instances with equal service times
+/// and Poisson arrivals.
 ///
 /// In heavy traffic the wait of waiting samples is exponential, with a mean of `1 / (2 (1 - load))` services
 /// of all instances (Kingman), and a share of about the load waits. That is somewhat long if the load is low

@@ -1,4 +1,4 @@
-//! Service times as a function of both knobs: a device that is known, to judge policies by.
+//! Service times as a function of both knobs: a known device, for judging policies.
 
 use crate::{goal::Goal, knobs::Knobs, normal};
 

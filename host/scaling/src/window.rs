@@ -163,7 +163,7 @@ impl Window {
         (self.knobs, self.look, self.in_force_ns) = (knobs, look, None);
     }
 
-    /// The knobs stand from this instant on.
+    /// Notes that the knobs are in force from this instant on.
     pub(crate) fn in_force(&mut self, now_ns: u64) {
         self.in_force_ns = Some(now_ns);
         self.has_begun.clear();

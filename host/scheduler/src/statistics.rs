@@ -68,7 +68,7 @@ fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// A reason why a scheduler's counts make a run INVALID.
+/// A count of a scheduler that makes a run INVALID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum Problem {

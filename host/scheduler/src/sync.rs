@@ -62,7 +62,7 @@ pub(crate) mod counted {
         COUNTS.set(counts);
     }
 
-    /// Exchanges, writes and wakes of this thread since the last call.
+    /// =T
     pub(crate) fn take() -> [u64; 3] {
         COUNTS.replace([0; 3])
     }

@@ -35,7 +35,7 @@ const DROP_LIMIT: Duration = Duration::from_secs(1);
 
 /// A scheduler with one thread for each instance.
 ///
-/// [`shutdown`](Self::shutdown) ends the threads; to drop the scheduler does so too, with a limit of a second.
+/// [`shutdown`](Self::shutdown) ends the threads; dropping the scheduler does the same, with a limit of a second.
 pub struct ThreadedScheduler {
     name: String,
     shared: Arc<Shared>,

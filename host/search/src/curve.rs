@@ -82,7 +82,7 @@ pub(crate) fn is_telling(record: &ProbeRecord) -> bool {
     record.log_share().is_some_and(|log_share| log_share.abs() <= FAR)
 }
 
-/// Logarithms of load and share, and the weight. Far from the limit the line is bent.
+/// Returns the logarithms of load and share, and the weight. Far from the limit the line is bent.
 fn point(record: &ProbeRecord) -> Option<[f64; 3]> {
     let log_share = record.log_share().filter(|_| is_telling(record))?;
     let seen = record.limiting()?;

@@ -7,7 +7,7 @@ use crate::{
 
 /// Minimum number of queries before a load counts as good: a queue that starts empty needs a while to fill.
 const FEWEST_QUERIES: u64 = 512;
-/// Multiple of the longest bound that has to pass, too.
+/// Multiple of the longest bound for which the probe must also last.
 const WARM_UP_BOUNDS: u64 = 8;
 /// A backlog is hopeless if working it off at the pace so far would take this multiple of the bound.
 const HOPELESS_BOUNDS: u64 = 4;

@@ -8,13 +8,13 @@ use crate::sequential::Side;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeEnd {
-    /// The sequential test had decided.
+    /// The sequential test decided.
     Decided,
     /// The backlog grew without end: the system gets less done than arrives.
     Hopeless,
     /// The probe issued as many queries as it may.
     Budget,
-    /// A limit of the settings ended it before it had issued all its queries, as it would end a full run.
+    /// A limit of the settings ended the probe before it had issued all its queries, as it would end a full run.
     Limit,
 }
 
@@ -77,7 +77,7 @@ impl ConstraintSeen {
     }
 }
 
-/// A probe, or a full run seen as one.
+/// A probe, or a full run in the form of one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProbeRecord {
     /// Load in queries per second, or samples per query.

@@ -9,7 +9,7 @@ use crate::{
     sequential::Side,
 };
 
-/// A search does not make more probes than this.
+/// Maximum number of probes of a search.
 const MAX_PROBES: usize = 48;
 /// Step above the last good load, if nothing hints at the limit.
 const GROWTH_MAX: f64 = 4.0;
@@ -109,7 +109,7 @@ pub enum SearchEnd {
         /// The last load that was tried.
         load: f64,
     },
-    /// Queries take no time, so that there is no limit.
+    /// Queries take no time, so there is no limit.
     Timeless,
     /// The fault does not depend on the load: samples fail, or lack the data to judge them by.
     AtAnyLoad {
@@ -373,7 +373,7 @@ impl Search {
         }
     }
 
-    /// Nothing was bad so far: to higher loads, by as much as the tail of the latency lets expect.
+    /// Moves to higher loads while nothing was bad, by as much as the tail of the latency suggests.
     fn ascend(&self, lower: &ProbeRecord) -> Step {
         if lower.load >= self.settings.to || self.probes.len() >= MAX_PROBES {
             return Step::Confirm { load: lower.load, run: 1 };

@@ -19,7 +19,7 @@ use crate::blocks::Blocks;
 pub enum Side {
     /// All constraints hold.
     Under,
-    /// One of them does not.
+    /// One of the constraints is broken.
     Over,
 }
 
@@ -28,7 +28,7 @@ pub enum Side {
 /// lie 1 to 2 % of the rate to both sides.
 pub const INDIFFERENCE: f64 = 1.25;
 
-/// A share of misses against its limit, one query after the other.
+/// Tests a share of misses against its limit, one query after another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SequentialTest {
     limit: f64,

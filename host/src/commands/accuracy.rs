@@ -1,4 +1,4 @@
-//! `host accuracy`: an accuracy log by itself, scored.
+//! `host accuracy`: scores an accuracy log.
 
 use std::path::PathBuf;
 

@@ -19,8 +19,8 @@ that you leave out stays unknown; host describe PLUGIN lists the options.
 
 With --strict, warnings become errors as in a run, with exit code 2.";
 
-/// Prints the text for the settings of these flags, and refuses them if a run would because they are strict,
-/// as far as this is known without data set and plugin.
+/// Prints the text for the settings of these flags, and refuses them if a strict run would, as far as this is known
+/// without data set and plugin.
 pub(super) fn explain(flags: &RunFlags) -> Result<Conclusion, HostError> {
     let settings = settings_of_run(flags.load()?)?;
     print(explanation(&settings));
@@ -28,7 +28,7 @@ pub(super) fn explain(flags: &RunFlags) -> Result<Conclusion, HostError> {
     Ok(Conclusion::Good)
 }
 
-/// The seeds of a run with test05, whose rows are of a run without.
+/// The seeds of a run with test05, whose rows belong to a run without.
 const TEST05_SEEDS: &str =
     "note: test05 runs with its own seeds, test05_*_rng_seed, in place of those above\n";
 

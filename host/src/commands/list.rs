@@ -103,7 +103,7 @@ fn list(kind: Option<ListKind>) -> Result<String, HostError> {
     Ok(lists.join("\n"))
 }
 
-/// Plugins are not loaded for it: one that is broken shall not keep the others from being listed.
+/// Returns the rows of the plugins, without loading them: a broken one must not hide the others.
 fn plugin_rows() -> Result<Vec<Vec<String>>, HostError> {
     let settings = Loader::from_system().load()?;
     let found = SearchPath::standard(&settings.run.plugin_path).list();
@@ -117,7 +117,7 @@ fn place_of(location: &PluginLocation) -> String {
     }
 }
 
-/// With `in_full` also the members that a family lists.
+/// Returns the rows of the benchmarks; with `in_full` also the members that a family lists.
 fn benchmark_rows(in_full: bool) -> Vec<Vec<String>> {
     let row = |benchmark: &proctor_config::Benchmark| {
         let scenarios: Vec<_> = benchmark.scenarios.keys().map(|scenario| scenario.name()).collect();

@@ -59,7 +59,7 @@ struct Plugins {
 }
 
 impl Plugins {
-    /// Finds them, before the first run begins.
+    /// Finds the plugins before the first run begins.
     fn find(settings: &Settings, against: Option<&str>) -> Result<Self, HostError> {
         let path = SearchPath::standard(&settings.run.plugin_path);
         let b = against.map(|against| Ok::<_, HostError>((path.find(against)?, against.to_owned())));

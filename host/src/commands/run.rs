@@ -40,7 +40,7 @@ impl RunCommand {
         made.map(|result| result.conclusion())
     }
 
-    /// Returns the form in which the user sees the run.
+    /// Returns the output format that the user chose.
     pub(super) fn format(&self) -> OutputFormat {
         match (self.quiet, self.json) {
             (_, true) => OutputFormat::Json,

@@ -34,13 +34,13 @@ const COMPARED: &str = "clipper,dnnscaler,joint";
 /// The policy if none is named.
 const POLICY: &str = "joint";
 
-/// Source of settings that were not given.
+/// Source of settings by default.
 const IMPLIED: &str = "host scale";
 
 /// The setting that is the rate of arrivals.
 const RATE: &str = "server_target_qps";
 
-/// Time that a policy runs if none is given, in ns.
+/// Default running time of a policy, in ns.
 const DURATION_NS: u64 = 60_000_000_000;
 
 impl ScaleFlags {

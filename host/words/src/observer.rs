@@ -34,7 +34,7 @@ pub trait Observer: Send + Sync {
         self.answer(verdict);
     }
 
-    /// Returns the file that answers go to, so that one can be given when the process crashes; none by default.
+    /// Returns the file for answers, so that one can be given when the process crashes; none by default.
     fn answer_file(&self) -> Option<OwnedFd> {
         None
     }
@@ -54,7 +54,7 @@ pub trait Observer: Send + Sync {
     /// Receives the written part of a generated model file.
     fn writes_model(&self, _file: &Path, _written: FileProgress) {}
 
-    /// Ends the program: the user wants no more, or the plugin hangs. Nothing may be waited for.
+    /// Ends the program: the user wants to stop, or the plugin hangs. Must not wait.
     fn end(&self, error: &HostError) -> !;
 }
 

@@ -49,7 +49,7 @@ const LOCK: &str = "running.lock";
 pub struct RunFolder {
     partial: PathBuf,
     last: PathBuf,
-    /// Name of the last one as given, for the user.
+    /// Name of the last folder as given, for the user.
     given: PathBuf,
     /// Locked while this exists; `None` for a folder within another, and if the system has no locks.
     lock: Option<Arc<File>>,
@@ -126,7 +126,7 @@ impl RunFolder {
         }
     }
 
-    /// Two runs may start within one second.
+    /// Creates a folder with an unused name: two runs may start within one second.
     fn create_new(path: &Path) -> Result<Self, HostError> {
         let mut number = 1;
         loop {
@@ -173,7 +173,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Keeps room on the disk for the result, so that a full one is noticed before the run and not after it.
+    /// Reserves room on the disk for the result, so that a full disk is noticed before the run and not after it.
     ///
     /// # Errors
     /// [`HostError::Output`] if there is no room.
@@ -300,7 +300,7 @@ fn remove_empty(folder: &Path) -> bool {
     fs::remove_dir(folder).is_ok()
 }
 
-/// Refuses a recording within the folder of the results, whose last name has to be free when all is over.
+/// Refuses a recording within the folder of the results, whose final name must be unused at the end.
 fn refuse_recording_within(run: &RunSettings) -> Result<(), HostError> {
     let (Some(output), Some(record)) = (&run.output_folder, &run.record) else { return Ok(()) };
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

@@ -33,7 +33,7 @@ impl Reports {
         let _ = self.0.events.send(event, &[]);
     }
 
-    /// Reports of samples that were written.
+    /// Returns the number of reports of samples that were written.
     pub(crate) fn count(&self) -> u64 {
         self.0.count.load(Acquire)
     }

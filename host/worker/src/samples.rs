@@ -17,13 +17,13 @@ pub(crate) struct Samples {
     order: Vec<SampleIndex>,
     /// Places of each input of each sample.
     places: HashMap<u64, Vec<PlacedTensor>>,
-    /// The samples that lie in memory once more, behind the last.
+    /// The samples that are stored in memory once more, behind the last.
     copies: Vec<SampleIndex>,
     /// Places of each input of each of these.
     places_of_copies: Vec<Vec<PlacedTensor>>,
 }
 
-/// The ranges that samples lie in.
+/// The ranges of the samples.
 struct Memory {
     ranges: Vec<SealedMemory>,
     /// Type of each input.

@@ -166,7 +166,7 @@ const ARGUMENTS: u32 = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Allow,
-    /// The host says whether it may be.
+    /// The host decides whether to allow it.
     Ask,
     /// The call fails with this error.
     Refuse(i32),
@@ -185,7 +185,7 @@ impl Verdict {
     }
 }
 
-/// A condition on the lower 32 bits of an argument; the calls of the table use no more.
+/// A condition on the lower 32 bits of an argument, which suffice for the calls of the table.
 #[derive(Debug, Clone, Copy)]
 struct Condition {
     argument: usize,
@@ -206,7 +206,7 @@ fn is_not(argument: usize, value: i32) -> Condition {
     Condition { has: false, ..is(argument, value) }
 }
 
-/// A call on which there is this verdict if all conditions hold.
+/// A call with this verdict if all conditions hold.
 #[derive(Debug)]
 struct Rule {
     call: c_long,
@@ -216,7 +216,7 @@ struct Rule {
 
 const REFUSE: Verdict = Verdict::Refuse(libc::EPERM);
 
-/// The choices that a filter leaves.
+/// The variable parts of a filter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choices {
     /// True if the process may reach the network.

@@ -28,7 +28,7 @@ use crate::{
     samples::Samples,
 };
 
-/// The plugin of this process, as far as the host has brought it.
+/// The plugin of this process, in its current state.
 pub(crate) struct Server {
     reports: Reports,
     flushes: Flushes,

@@ -54,7 +54,7 @@ impl Cache {
         }
     }
 
-    /// Keeps the content that follows from these texts. Where that fails it is made again next time.
+    /// Stores the content that follows from these texts. If that fails it is made again next time.
     pub fn store(&self, key: &[&str], content: &[u8]) {
         if let Err(error) = self.write(self.path(key), content) {
             let folder = self.folder.display();

@@ -18,14 +18,14 @@ use crate::{
 /// Minimum number of operations of a batch at which a better tile is worth the seconds that it takes to find.
 pub const OPERATIONS_MIN: u64 = 1_000_000_000;
 
-/// Rows, columns and inner elements of the products that are tried: one as of a convolution in the middle of ResNet-50,
-/// one as of a layer of BERT-large.
+/// Rows, columns and inner elements of the trial products: one from a convolution in the middle of ResNet-50, one from
+/// a layer of BERT-large.
 const PRODUCTS: [[usize; 3]; 2] = [[128, 784, 1152], [384, 1024, 1024]];
 
 /// Tiles to choose among, and products to try them with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidates {
-    /// Tunings that differ in their tiles alone. The first has to be one that the device takes.
+    /// Tunings that differ only in their tiles. The device must support the first.
     pub tiles: Vec<Tuning>,
     /// Rows, columns and inner elements of each product.
     pub products: Vec<[usize; 3]>,

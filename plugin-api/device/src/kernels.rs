@@ -12,7 +12,7 @@ pub const CUDA: &str = include_str!("kernels/cuda.h");
 /// Name by which texts for CUDA include it: it differs from the file's, which NVIDIA uses for a header, too.
 pub const CUDA_NAME: &str = "device.h";
 
-/// Line by which they do.
+/// Line with which they do.
 pub const CUDA_INCLUDE: &str = "#include \"device.h\"\n";
 
 /// A file with kernels.
@@ -24,7 +24,7 @@ pub enum KernelFile {
     Columns,
     /// Convolution of each channel with its own filter.
     Depthwise,
-    /// One element from one of each operand.
+    /// Computes one element from one of each operand.
     Elementwise,
     /// Slices by their indices.
     Gather,

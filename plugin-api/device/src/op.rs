@@ -189,7 +189,7 @@ impl Binary {
         }
     }
 
-    /// Returns the type of the result, if the first operand is of type `element`.
+    /// Returns the type of the result for a first operand of type `element`.
     #[must_use]
     pub fn result(self, element: ElementType) -> ElementType {
         match self {

@@ -1,4 +1,4 @@
-//! Turns the manifest in Rust into the one of the ABI, made once for each plugin and kept for ever.
+//! Turns the manifest in Rust into the one of the ABI, made once for each plugin and kept forever.
 
 use std::{any::TypeId, collections::HashMap, ptr, sync::Mutex};
 

@@ -8,7 +8,7 @@ use crate::abi;
 pub enum MemoryKind {
     /// Memory of the host as any other.
     Host,
-    /// Memory of the host that stays in place, so that a device reads it by itself.
+    /// Pinned memory of the host, which a device reads on its own.
     Pinned,
     /// Memory of a device, which the host does not touch.
     Device,

@@ -183,7 +183,7 @@ pub trait Instance: Send + 'static {
         Ok(())
     }
 
-    /// The thread that has begun will run no more batches. [instance thread]
+    /// Ends the work of a thread, which will run no more batches. [instance thread]
     ///
     /// # Errors
     /// If something could not be ended cleanly.

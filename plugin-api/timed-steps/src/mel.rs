@@ -156,7 +156,7 @@ impl Mel {
         Ok(())
     }
 
-    /// Takes from each sample a part of the one before.
+    /// Subtracts from each sample a part of the previous one.
     fn emphasise(&mut self, waveform: &[f32]) {
         self.emphasised.clear();
         self.emphasised.push(waveform[0]);
@@ -251,7 +251,7 @@ fn normalise(features: &mut [f32]) {
     }
 }
 
-/// Sums of the terms of each feature: in f32 over a few rows, which is quick, and in f64 over all.
+/// =T
 fn sums(rows: &[[f32; Mel::FEATURE_COUNT]], term: impl Fn(usize, f32) -> f32) -> [f64; Mel::FEATURE_COUNT] {
     const FEW: usize = 16;
     let mut sums = [0.0_f64; Mel::FEATURE_COUNT];

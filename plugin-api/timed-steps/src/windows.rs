@@ -34,7 +34,7 @@ pub struct WindowsError {
 }
 
 impl Windows {
-    /// Windows of KiTS19 over a volume of these extents, without the channel.
+    /// =T
     ///
     /// # Errors
     /// If the windows do not reach all voxels.
@@ -42,7 +42,7 @@ impl Windows {
         Self::new(shape, KITS19_EXTENT, KITS19_STRIDE)
     }
 
-    /// Cubes of `extent` voxels, `stride` voxels apart along each axis.
+    /// Creates cubes of `extent` voxels, `stride` voxels apart along each axis.
     ///
     /// # Errors
     /// If the windows do not reach all voxels, or overlap nowhere and leave gaps.

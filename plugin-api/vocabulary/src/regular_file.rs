@@ -1,4 +1,4 @@
-//! Opens a path that should be a regular file. Opening a pipe waits for its writer, for ever if there is none.
+//! Opens a path that should be a regular file. Opening a pipe waits for its writer, forever if there is none.
 
 use std::{
     fs::{self, File, FileType},

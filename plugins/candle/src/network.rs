@@ -50,7 +50,7 @@ pub type Load = fn(&LoadRequest<'_>) -> Result<Box<dyn Network>, LoadError>;
 pub struct Known {
     /// Ids; an asterisk at the end matches any. Sizes are read from the tensors, so one function loads all.
     pub ids: &'static [&'static str],
-    /// Reads its weights.
+    /// Function that reads its weights.
     pub load: Load,
 }
 
@@ -87,7 +87,7 @@ impl NetworkCall {
         self.samples.len()
     }
 
-    /// Returns an input of floating-point values, converted to what the network computes in.
+    /// Returns an input of floating-point values, converted to the type of the computation.
     ///
     /// # Errors
     /// If the engine cannot convert it.

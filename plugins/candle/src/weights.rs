@@ -172,7 +172,7 @@ impl Weights {
         self.round(&self.exact(name, shape)?)
     }
 
-    /// Returns a tensor of this shape in f32, for what is computed before rounding.
+    /// Returns a tensor of this shape in f32, for computations before rounding.
     ///
     /// # Errors
     /// As [`tensor`](Self::tensor).
@@ -183,7 +183,7 @@ impl Weights {
         self.0.read(name)
     }
 
-    /// Rounds to the precision and converts to what is computed in.
+    /// Rounds to the precision and converts to the type of the computation.
     ///
     /// # Errors
     /// If the engine cannot.

@@ -49,7 +49,7 @@ struct Found {
 }
 
 impl Planning {
-    /// Plans on this machine.
+    /// Creates a planner on this machine.
     #[must_use]
     pub fn new(options: PlanningOptions) -> Self {
         Self { options, machine: Machine::read(), found: Mutex::new(None) }
@@ -73,7 +73,7 @@ impl Planning {
         found.as_ref().map(|found| explain(&found.plan, &self.machine))
     }
 
-    /// Holds the first real calls against the plan, once the model is needed no more. Layers that ran slower than a
+    /// Checks the plan against the first real calls, once the model is no longer needed. Layers that ran slower than a
     /// rival was measured are open to another calibration at the next load, and a warning says so. Nothing is done if
     /// no plan is kept, or there were too few calls to say.
     pub fn recheck(&self) {

@@ -256,7 +256,7 @@ impl Convolution {
     }
 }
 
-/// Addresses of x, w, y, the bias and the residual, in this order, as the library takes them.
+/// Returns the addresses of x, w, y, the bias and the residual, in this order, as the library takes them.
 fn places(addresses: &[u64], workspace: (u64, usize)) -> Result<Places, DeviceError> {
     let (x, w, y, end) = match *addresses {
         [x, w, y] => (x, w, y, None),

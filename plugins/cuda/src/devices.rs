@@ -131,7 +131,8 @@ pub fn devices() -> Result<Vec<DeviceInfo>, OpenError> {
 }
 
 impl Limits {
-    /// Blocks and threads along each dimension for `items` in groups, or why the device has none such.
+    /// Returns the numbers of blocks and threads along each dimension for `items` in groups, or why the device cannot
+    /// have them.
     pub(crate) fn grid(
         &self,
         items: [usize; 3],

@@ -16,8 +16,8 @@ const TOOLKIT: &str = "/usr/local/cuda/lib64";
 /// Major versions that are tried, the newest first.
 const MAJORS: [i32; 2] = [13, 12];
 
-/// Names of the files that may be a library of CUDA's, in the order in which they are tried: the version that the
-/// driver is for comes first, and a newer one last.
+/// Returns the possible file names of a CUDA library, in the order of trial: the version of the driver first, and a
+/// newer one last.
 fn names(library: &str, major: i32) -> Vec<String> {
     let mut majors = MAJORS.to_vec();
     majors.sort_by_key(|tried| (*tried != major, *tried > major));

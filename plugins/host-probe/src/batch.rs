@@ -146,7 +146,7 @@ impl Batch {
     }
 }
 
-/// Fields that the plugin writes, as they are before the call.
+/// Checks the fields for the plugin's results before the call.
 fn expect_fresh(sample: &ProctorBatchSample, report: &mut Report) {
     let index = sample.index;
     report.expect(sample.status == PROCTOR_STATUS_OK, || {
@@ -158,7 +158,7 @@ fn expect_fresh(sample: &ProctorBatchSample, report: &mut Report) {
     });
 }
 
-/// Room of an output before the call.
+/// Checks the room of an output before the call.
 fn expect_room(output: &ProctorOutput, position: usize, index: u64, request: &Request, report: &mut Report) {
     let spec = &request.outputs[position];
     let what = || format!("output \"{}\" of sample {index}", spec.name);

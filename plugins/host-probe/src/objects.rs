@@ -126,7 +126,7 @@ impl Instance {
     }
 }
 
-/// Returns the handle of a new object, which stays for ever.
+/// Returns the handle of a new object, which stays forever.
 pub(crate) fn leak<T: Object>(object: T) -> *mut T::Handle {
     std::ptr::from_mut(Box::leak(Box::new(object))).cast()
 }

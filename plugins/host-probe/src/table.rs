@@ -307,7 +307,7 @@ unsafe fn run_batch(instance: &'static Instance, visit: &mut Visit, batch: *mut 
     visit.check_instance(instance, |loaded, _| batch.give_back(loaded));
 }
 
-/// Notes a broken promise where a batch was submitted and is not done.
+/// Notes a broken promise if a batch was submitted and is not done.
 fn expect_nothing_in_flight(model: &'static Model, visit: &mut Visit) {
     visit.check_model(model, |loaded, report| {
         for (index, live) in &loaded.instances {

@@ -32,7 +32,7 @@ pub const ASKED: [(c_long, usize); 11] = [
 /// `asks` the filter may pass a decision on, through the returned file.
 ///
 /// # Errors
-/// If the system cannot do that, or somebody else is asked already.
+/// If the system cannot do that, or another filter already asks.
 pub fn install_filter(program: &[sock_filter], asks: bool) -> io::Result<Option<OwnedFd>> {
     let len = u16::try_from(program.len()).map_err(io::Error::other)?;
     rustix::thread::set_no_new_privs(true)?;

@@ -1,4 +1,4 @@
-//! The ways between both processes: messages, and memory of both.
+//! Channels between both processes: messages, and memory of both.
 
 pub(crate) mod echo;
 pub(crate) mod mailbox;

@@ -47,7 +47,7 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// Longest line of the process's own output that is kept, in bytes.
 const LINE_MAX: u64 = 4096;
 
-/// Wait for a process that may be ending by itself, or that was sent SIGKILL.
+/// Wait for a process that may be ending on its own, or that was sent SIGKILL.
 const ENDING: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// Time after SIGKILL from which on a process is one that does not end.
@@ -129,7 +129,7 @@ impl Sign {
 }
 
 impl Child {
-    /// Starts the program, and waits until it has given up what is not its own.
+    /// Starts the program, and waits until it has given up foreign resources.
     ///
     /// # Errors
     /// If it cannot be started, or does not say what it has given up.

@@ -29,9 +29,9 @@ pub(crate) type Hook<T> = Box<dyn Fn(&T) + Send + Sync>;
 pub(crate) struct Hooks {
     /// Gets notes about the plugin.
     pub(crate) notes: OnceLock<Hook<[u8]>>,
-    /// Notes that came before anybody took them.
+    /// Notes that came before they were read.
     pub(crate) early: Mutex<Vec<Vec<u8>>>,
-    /// Receives the reason when a process ends unasked, before its end is visible.
+    /// Hook for the reason when a process ends unexpectedly, before its end is visible.
     pub(crate) end: OnceLock<Hook<str>>,
     /// Called once its end is visible.
     pub(crate) over: OnceLock<Box<dyn Fn() + Send + Sync>>,

@@ -281,7 +281,7 @@ impl Drop for StandInInstance {
     }
 }
 
-/// Lets the thread go that looks into a mailbox.
+/// Releases the thread that checks a mailbox.
 fn end(mailbox: &mut Mailbox, child: &Child) {
     if child.has_ended() {
         return;

@@ -186,7 +186,7 @@ pub enum Code {
 pub struct Opening {
     /// Options of the plugin.
     pub options: Vec<(String, OptionValue)>,
-    /// Folder for what is costly to make again.
+    /// Cache folder.
     #[serde(with = "optional_path")]
     pub cache_folder: Option<PathBuf>,
     /// The time of CLOCK_MONOTONIC at which the host's clock is 0, in ns.

@@ -73,8 +73,7 @@ impl State {
         self.keep(description)
     }
 
-    /// Keeps the description by the first process: the host has gone by it since. One by a later process has to be the
-    /// same.
+    /// Keeps the description by the first process, on which the host relies. A later process must give the same one.
     ///
     /// # Errors
     /// If it is another one.

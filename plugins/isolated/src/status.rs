@@ -40,8 +40,8 @@ impl Status {
         }
     }
 
-    /// Restrictions that the process claims, as far as they can be. Of landlock nothing can be seen, but that it wants
-    /// a process that gains no rights.
+    /// Returns the restrictions that the process claims, as far as they can be confirmed. Of landlock only one thing is
+    /// visible: the process gains no rights.
     pub(crate) fn confirmed(&self, claimed: Restrictions) -> Restrictions {
         if !self.no_new_privileges {
             return Restrictions::default();

@@ -24,7 +24,7 @@ impl Lines {
         numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
     }
 
-    /// Says what is wrong with one line.
+    /// Describes the fault of a line.
     pub(crate) fn error(&self, line: usize, problem: impl std::fmt::Display) -> PluginError {
         PluginError::failed(format!("{}, line {line}: {problem}", self.path.display()))
     }

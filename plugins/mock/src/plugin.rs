@@ -44,7 +44,7 @@ pub struct Mock {
     tokens: u32,
     /// Time that making an instance takes.
     start: Duration,
-    /// Number of instances that there is memory for; 0 for any number.
+    /// Maximum number of instances, as if memory were limited; 0 for any number.
     instances_max: u32,
     /// Number of the instance that fails batches, counted from 1; 0 for none.
     fail_instance: u32,

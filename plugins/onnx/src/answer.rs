@@ -42,7 +42,7 @@ impl Made {
         detections().or_else(classes).or_else(varying)
     }
 
-    /// Numbers of the model's outputs that are used, in the order in which [`answer`](Self::answer) takes them.
+    /// Returns the numbers of the model's used outputs, in the order in which [`answer`](Self::answer) takes them.
     pub(crate) fn values(&self) -> Vec<usize> {
         match self {
             Self::Classes(classes) => vec![classes.value],

@@ -136,7 +136,7 @@ impl Binding {
         unsafe { self.outputs.bind(&self.memory, output, memory, element, dims) }
     }
 
-    /// Runs the session on what is bound, and ends all bindings.
+    /// Runs the session on the bound tensors, and ends all bindings.
     ///
     /// # Errors
     /// If the runtime fails, for instance because an output has another shape than the memory that is bound to it.
@@ -207,7 +207,7 @@ impl Binding {
     }
 }
 
-/// Names of the model's tensors.
+/// =T
 pub(crate) fn names(ports: &[Port]) -> Vec<String> {
     ports.iter().map(|port| port.spec.name.clone()).collect()
 }

@@ -7,7 +7,7 @@ const ALIGNMENT: usize = 64;
 #[repr(C, align(64))]
 struct Line([u8; ALIGNMENT]);
 
-/// Bytes, aligned to 64 and touched, so that the first use of them costs no more than any other.
+/// Bytes, aligned to 64 and touched, so that their first use costs no more than later ones.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
     lines: Vec<Line>,

@@ -75,8 +75,8 @@ impl Provider {
         Ok(provider)
     }
 
-    /// Providers of a session, the preferred one first; operators that the others do not have run on the last. With
-    /// `arena` the memory of intermediate results is kept.
+    /// Returns the providers of a session, the preferred one first; operators that the others do not have run on the
+    /// last. With `arena` the memory of intermediate results is kept.
     pub(crate) fn dispatches(self, arena: bool, threads: usize) -> Vec<ExecutionProviderDispatch> {
         let cpu = ep::CPU::default().with_arena_allocator(arena).build();
         let own = match self {

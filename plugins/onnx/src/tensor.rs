@@ -245,7 +245,7 @@ fn failed(port: &Port, what: &str) -> PluginError {
     PluginError::failed(format!("\"{}\" of {what}", port.spec.name))
 }
 
-/// Wide enough for every element.
+/// Returns whether the address is aligned for every element.
 fn is_aligned(data: *const u8) -> bool {
     data.addr().is_multiple_of(8)
 }

@@ -7,7 +7,7 @@ use opencl3::{
 };
 use proctor_device::serve::Named;
 
-/// No platform is installed for the loader to find, by its own number.
+/// Error code of the loader that means that it finds no platform.
 const PLATFORM_NOT_FOUND: i32 = -1001;
 
 /// The loader itself is missing, by opencl3's number.

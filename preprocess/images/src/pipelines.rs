@@ -1,4 +1,4 @@
-//! The pipelines, by what is done with the pictures.
+//! The pipelines, by their treatment of the pictures.
 
 mod classification;
 mod detection;
@@ -15,7 +15,7 @@ const PYTORCH_DEVIATION: [f32; 3] = [0.229, 0.224, 0.225];
 /// Mean of ImageNet in red, green and blue, as in VGG.
 const VGG_MEAN: [f32; 3] = [123.68, 116.78, 103.94];
 
-/// Returns the one tensor of channels, rows and columns that a pipeline is to make.
+/// Returns the single tensor of channels, rows and columns that a pipeline should make.
 fn image_input(
     pipeline: &'static str,
     element_type: ElementType,

@@ -111,7 +111,7 @@ enum Work {
     Copy,
     /// Each pixel is the average of a box of this number of columns, and of rows.
     Boxes(usize, usize),
-    /// Boxes with fractions of pixels.
+    /// Averages over boxes, with fractions of pixels.
     Area,
     /// Between two pixels, where `is_area` with the factors of `INTER_AREA` for sides that get longer.
     Linear { is_area: bool },

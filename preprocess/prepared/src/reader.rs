@@ -98,7 +98,7 @@ impl Reader {
         Ok(found.finalize() == sum)
     }
 
-    /// Shapes of the tensors of a sample.
+    /// =T
     ///
     /// # Errors
     /// [`PreparedError::Absent`], [`PreparedError::Damaged`], or a file cannot be read.

@@ -26,7 +26,7 @@ pub struct Recipe {
     pub inputs: Vec<Input>,
 }
 
-/// Recipes of other data sets do not mention it.
+/// Returns whether it has the default, which recipes of other data sets omit.
 fn is_default(rows: &RowAggregation) -> bool {
     *rows == RowAggregation::default()
 }

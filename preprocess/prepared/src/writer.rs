@@ -31,7 +31,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens the folder of a recipe, or makes it. Waits while another process writes to it.
+    /// Opens the folder of a recipe, or creates it. Waits while another process writes to it.
     ///
     /// # Errors
     /// [`PreparedError::File`]; [`PreparedError::Foreign`] or [`PreparedError::OtherRecipe`] if something else is

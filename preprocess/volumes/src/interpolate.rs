@@ -63,7 +63,7 @@ pub(crate) fn nearest(volume: &Volume<u8>, axes: &[Axis; 3], padding: u8) -> Vol
 }
 
 /// Fills a volume row by row: those that are padding with it, the others by `write`, which gets the row's points along
-/// the first two axes, or `None` where one of them is beyond the volume.
+/// the first two axes, or `None` if one of them is beyond the volume.
 fn fill<T: Copy + Send + Sync, S>(
     axes: &[Axis; 3],
     padding: T,

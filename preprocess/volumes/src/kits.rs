@@ -45,7 +45,7 @@ pub struct Recipe {
     pub intensities: [f32; 2],
     /// Subtracted from each intensity.
     pub mean: f32,
-    /// Divides each intensity less the mean.
+    /// Divisor of each intensity after the mean is subtracted.
     pub deviation: f32,
     /// Lengths of the axes.
     pub fit: Fit,

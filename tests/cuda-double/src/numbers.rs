@@ -3,7 +3,7 @@
 use proctor_device::tensor::Tensor;
 use proctor_vocabulary::ElementType;
 
-/// Numbers in memory, as TF32 if so specified.
+/// Returns the numbers in memory, as TF32 if so specified.
 ///
 /// # Safety
 /// There are as many.

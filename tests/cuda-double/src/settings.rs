@@ -39,7 +39,7 @@ impl Settings {
         }
     }
 
-    /// Returns the architecture as the compiler has it, such as `sm_90`.
+    /// Returns the architecture in the compiler's spelling, such as `sm_90`.
     pub fn architecture(&self) -> String {
         format!("sm_{}{}", self.capability.0, self.capability.1)
     }

@@ -40,7 +40,7 @@ pub(crate) struct Launch {
 pub(crate) enum From {
     /// Bytes as they were at the call.
     Taken(Arc<[u8]>),
-    /// To be read when the work is done.
+    /// Address to read when the work is done.
     Address(usize),
 }
 

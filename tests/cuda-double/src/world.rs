@@ -39,7 +39,7 @@ pub(crate) struct Device {
     pub context: Id,
     pub retained: u32,
     pub used: usize,
-    /// The error that every call returns from then on.
+    /// The error that every later call returns.
     pub lost: Option<CudaError>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Capture {
 
 pub(crate) struct Event {
     pub device: usize,
-    /// How often it was recorded, and the last of those that its device has passed, with the instant.
+    /// Number of times it was recorded, and the last recording that its device has passed, with the instant.
     pub recorded: u64,
     pub passed: u64,
     pub at: Option<Instant>,

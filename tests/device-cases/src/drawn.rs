@@ -34,10 +34,10 @@ use prost::Message;
 
 use crate::{Case, random::Random};
 
-/// Difference where nothing is computed, or integers are.
+/// Tolerance if nothing is computed, or integers are.
 const EXACT: f64 = 0.0;
 
-/// Difference of numbers that are rounded in another order or come from another approximation, relative to them, or to
+/// Tolerance for numbers that are rounded in another order or come from another approximation, relative to them, or to
 /// the largest of the output up to 1.
 const COMPUTED: f64 = 1e-5;
 
@@ -156,7 +156,7 @@ impl Drawing {
         format!("v{}", self.names)
     }
 
-    /// Numbers from `least` to `most`.
+    /// =D
     fn numbers(&mut self, count: usize, least: f32, most: f32) -> Vec<f32> {
         let numbers = self.random.numbers(count);
         numbers.into_iter().map(|number| least + (number + 1.0) / 2.0 * (most - least)).collect()
@@ -191,7 +191,7 @@ impl Drawing {
         name
     }
 
-    /// Constant numbers from -1 to 1.
+    /// =D
     fn weights(&mut self, shape: &[usize]) -> String {
         self.weights_of(shape, -1.0, 1.0)
     }
@@ -207,7 +207,7 @@ impl Drawing {
         if self.coin() { self.input(shape) } else { self.weights(shape) }
     }
 
-    /// Constant integers.
+    /// =D
     fn constant(&mut self, element: ElementType, shape: &[usize], values: Vec<i64>) -> String {
         let name = self.name();
         let tensor = Array::integer(element, shape, values).tensor();

@@ -8,14 +8,14 @@ use crate::{Case, named, operators, recurrent};
 /// Name of a convolution with pools.
 pub const WINDOWS: &str = "5 filters, strides [2, 3], dilations [1, 2], pads [2, 1, 0, 3]";
 
-/// Products: of many rows by one matrix, of stacks in two levels, of a single row.
+/// Returns products: of many rows by one matrix, of stacks in two levels, of a single row.
 #[must_use]
 pub fn products() -> Vec<Case> {
     let names = ["[2, 3, 5, 7] by [7, 40]", "[2, 2, 3, 5, 7] by [2, 1, 3, 7, 4]", "[1, 7] by [7, 65]"];
     named(&operators::products(), &names)
 }
 
-/// Convolutions with pools of the results, in groups, and of each channel.
+/// =t
 #[must_use]
 pub fn convolutions() -> Vec<Case> {
     let mut cases = named(&operators::windows(), &[WINDOWS]);
@@ -24,7 +24,7 @@ pub fn convolutions() -> Vec<Case> {
     cases
 }
 
-/// Products and convolutions of integers.
+/// =t
 #[must_use]
 pub fn integers() -> Vec<Case> {
     operators::integers()
@@ -42,7 +42,7 @@ pub fn rows() -> Vec<Case> {
     operators::rows()
 }
 
-/// Attention with keys for more than one turn: with a mask for all rows, and with one for each.
+/// =t
 #[must_use]
 pub fn attention() -> Vec<Case> {
     let names = [
@@ -65,7 +65,7 @@ pub fn narrow() -> Vec<Case> {
     named(&operators::products(), &["[2, 3, 5, 7] by [7, 40]", "[5, 7] by its like, transposed"])
 }
 
-/// Returns all of them.
+/// Returns all cases.
 #[must_use]
 pub fn all() -> Vec<Case> {
     [products(), convolutions(), integers(), elements(), rows(), attention(), recurrent()].concat()

@@ -32,7 +32,7 @@ use proctor_device::{graph::Graph, tensor::Array};
 pub struct Case {
     /// Name, for messages.
     pub name: String,
-    /// The graph, as it is read.
+    /// The graph as read.
     pub graph: Graph,
     /// An array for each input.
     pub inputs: Vec<Array>,

@@ -60,7 +60,7 @@ fn of_file(path: &Path, batch_sizes: &[usize]) -> Vec<Case> {
     batch_sizes.iter().map(of).collect()
 }
 
-/// Numbers for each input; integers are 0 or 1, which any table has and any mask may be.
+/// Returns numbers for each input; integers are 0 or 1, which are valid for any table and any mask.
 fn inputs(graph: &Graph) -> Vec<Array> {
     let values = graph.inputs().iter().map(|id| graph.value(*id));
     values

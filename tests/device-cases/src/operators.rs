@@ -38,7 +38,7 @@ fn ints(values: &[i64]) -> Attribute {
     Attribute::Ints(values.to_vec())
 }
 
-/// Convolutions of a part of the channels that go into a part of the result.
+/// =t
 #[must_use]
 pub fn convolutions_of_parts() -> Vec<Case> {
     let of = |(batch, groups): (usize, usize)| {
@@ -56,7 +56,7 @@ pub fn convolutions_of_parts() -> Vec<Case> {
     [(1, 4), (3, 4), (1, 1), (2, 2)].map(of).into()
 }
 
-/// Convolutions and pools with windows at any strides, dilations and pads.
+/// =t
 #[must_use]
 pub fn windows() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -81,7 +81,7 @@ pub fn windows() -> Vec<Case> {
     cases
 }
 
-/// Convolutions with possible ends: a bias, a residual and activations, in groups and rows, too.
+/// =t
 #[must_use]
 pub fn convolutions_with_ends() -> Vec<Case> {
     let (image, result): (&[usize], &[usize]) = (&[2, 6, 9, 7], &[2, 8, 9, 7]);
@@ -122,7 +122,7 @@ pub fn convolutions_with_ends() -> Vec<Case> {
     ]
 }
 
-/// Convolutions of each channel: in a volume that is flat except for its pads, and with windows that reach far.
+/// =t
 #[must_use]
 pub fn depthwise() -> Vec<Case> {
     let of = |name: &str, image: &[usize], filter: &[usize], [strides, dilations, pads]: [&[i64]; 3]| {
@@ -147,7 +147,7 @@ pub fn depthwise() -> Vec<Case> {
     ]
 }
 
-/// Products of stacks, with broadcasting, and of transposed operands.
+/// =t
 #[must_use]
 pub fn products() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -177,7 +177,7 @@ pub fn products() -> Vec<Case> {
     cases
 }
 
-/// Attention with heads of the usual width and of others, with keys and a mask for all heads or for each, or without.
+/// =t
 #[must_use]
 pub fn attention() -> Vec<Case> {
     let of = |[q, k, v, mask]: [&[usize]; 4], scale: f32| {
@@ -209,8 +209,7 @@ pub fn attention() -> Vec<Case> {
     ]
 }
 
-/// Products and convolutions of factors of 8 bits, both with zero points. Of the product's inner elements there are
-/// more than a float adds up exactly.
+/// =t
 #[must_use]
 pub fn integers() -> Vec<Case> {
     const INNER: usize = 300;
@@ -261,8 +260,8 @@ pub fn elements() -> Vec<Case> {
     })]
 }
 
-/// Returns every function of elements in one sum, each with a different factor: one kernel has all of them, and no
-/// function can be confused with another.
+/// Returns every function of elements in one sum, each with a different factor: one kernel has all of them, and none
+/// can pass for another.
 #[must_use]
 pub fn functions() -> Vec<Case> {
     vec![case("functions".to_owned(), &[&[6, 50], &[50]], |builder, _| {
@@ -305,7 +304,7 @@ pub fn functions() -> Vec<Case> {
     })]
 }
 
-/// Slices by their indices; some count from the end or come twice.
+/// =t
 #[must_use]
 pub fn gathers() -> Vec<Case> {
     vec![case("gathers".to_owned(), &[&[4, 5, 3]], |builder, _| {
@@ -315,7 +314,7 @@ pub fn gathers() -> Vec<Case> {
     })]
 }
 
-/// Reductions, softmax and normalisation of rows in any dimensions.
+/// =t
 #[must_use]
 pub fn rows() -> Vec<Case> {
     vec![case("rows".to_owned(), &[&[2, 3, 4, 5]], |builder, random| {
@@ -362,7 +361,7 @@ pub fn clipped_integers() -> Vec<Case> {
     })]
 }
 
-/// Returns the functions of numbers at the ends of their range, and of what is not a number.
+/// Returns the functions of numbers at the ends of their range, and of values that are not numbers.
 #[must_use]
 pub fn not_numbers() -> Vec<Case> {
     const NUMBERS: [f64; 8] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1e4, -1e4, 0.5];

@@ -64,7 +64,7 @@ pub fn skip_without_hardware(missing: impl Display) {
     println!("{SKIPPED}{HARDWARE}{missing}");
 }
 
-/// Returns the words to put before a command so that permissions bind it: none where they bind this process anyway.
+/// Returns the words to put before a command so that permissions bind it: none if they bind this process anyway.
 ///
 /// Without the program for it the test is to skip itself: `None`, and [`skip`] has said why.
 ///

@@ -15,8 +15,8 @@ const LACKS_PACKAGE: i32 = 3;
 
 /// Runs a script with the available python3, and returns its output.
 ///
-/// `None` where there is no python3, or where the script has printed which package it lacks and ended with 3: the test
-/// has then said that it skips itself. `packages` are those that `cargo xtask setup` gets for it.
+/// `None` if there is no python3, or where the script has printed which package it lacks and ended with 3: the test has
+/// then said that it skips itself. `packages` are those that `cargo xtask setup` gets for it.
 ///
 /// # Panics
 /// If the script fails, with its output; and as [`skip`].
@@ -38,8 +38,7 @@ pub fn python(script: &Path, arguments: &[&dyn AsRef<OsStr>], packages: &str) ->
     Some(printed)
 }
 
-/// Where `cargo xtask setup` has put packages for the python3 that is found: below `folder`, a path from the workspace,
-/// is one folder for each version of Python.
+/// Returns the folder of the packages that `cargo xtask setup` installed for the available python3:
 ///
 /// # Errors
 /// Returns the reason why they are not there.

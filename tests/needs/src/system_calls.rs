@@ -17,14 +17,14 @@ use rustix::thread::{SecureComputingMode, gettid, set_secure_computing_mode};
 
 use crate::skip_without_hardware;
 
-/// Stands for a thread that the kernel does not forbid anything.
+/// Marks a thread without restrictions by the kernel.
 const FREE: i32 = -1;
 
 /// Returns whether `work` ends without a system call, on its own thread that did `prepare` before.
 ///
-/// During `work` the kernel ends that thread at any call but `read`, `write` and the return from a signal. `None` where
-/// it forbids nothing; the test has then said that it skips itself. The thread's own end is a system call too, so what
-/// it holds is never given back.
+/// During `work` the kernel ends that thread at any call but `read`, `write` and the return from a signal. `None` if it
+/// forbids nothing; the test has then said that it skips itself. The thread's own end is a system call too, so what it
+/// holds is never given back.
 #[must_use]
 pub fn ends_without_system_calls(
     prepare: impl FnOnce() + Send + 'static,

@@ -130,7 +130,7 @@ impl fmt::Debug for Bed {
     }
 }
 
-/// From the announcement of the samples to their release.
+/// A bed, from the announcement of the samples to their release.
 impl Bed {
     fn phase(&mut self, samples: &Samples, batches: &[Batches], ids: Ids) -> Result<Vec<Ran>, String> {
         let indices = samples.indices();

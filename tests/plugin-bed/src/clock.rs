@@ -10,10 +10,10 @@ use std::{
 
 static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// The latest instant that anybody has seen.
+/// The latest instant that any thread has seen.
 static LATEST_NS: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the time since the first look in ns; more than at every look before, by whichever thread, and so never 0.
+/// Returns the time since the first reading in ns; more than at every reading before, by any thread, and so never 0.
 pub(crate) fn now_ns() -> u64 {
     let elapsed_ns = u64::try_from(BEGIN.elapsed().as_nanos()).expect("a test takes less than 500 years");
     let next = |latest_ns: u64| elapsed_ns.max(latest_ns + 1);

@@ -11,7 +11,7 @@ use crate::run::{Answer, Ran};
 /// The batches of an instance.
 pub(crate) type Batches = Vec<Vec<QuerySample>>;
 
-/// Divides samples into batches of these sizes, in turn and over again; the last one is what is left.
+/// Divides samples into batches of these sizes, in repeated order; the last one has the remaining samples.
 pub(crate) fn batches(
     indices: &[SampleIndex],
     sizes: &[usize],
@@ -82,7 +82,7 @@ impl CompletionSink for Collected<'_> {
         self.answers.lock().extend(answers);
     }
 
-    /// First tokens come through the host table, not from the host.
+    /// Refuses a first token: it comes through the host table, not from the host.
     fn first_token(&self, _responses: &[QuerySampleResponse<'_>]) {}
 }
 

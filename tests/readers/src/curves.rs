@@ -9,8 +9,8 @@ use crate::memory::bounded;
 /// A line of four bytes is its own name, a list of one latency, and an entry of the names that were seen.
 const MEMORY_FACTOR: u64 = 128;
 
-/// Checks the reader of curves: it refuses a line that the file has, or reads what is read again as it was written, and
-/// estimates from it never fall.
+/// Checks the reader of curves: it either names the offending line, or round-trips, and estimates from a curve never
+/// fall.
 ///
 /// # Panics
 /// If an invariant does not hold.

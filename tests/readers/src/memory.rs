@@ -3,7 +3,7 @@
 /// Number of bytes that a reader may take in addition, for its tables and messages.
 const FIXED_BYTES: u64 = 64 << 10;
 
-/// Runs `read` and checks that it never holds more than `factor` times `length` bytes, and a fixed amount besides.
+/// Runs `read` and checks that it never holds more than `factor` times `length` bytes, plus a fixed amount.
 pub(crate) fn bounded<T>(length: usize, factor: u64, read: impl FnOnce() -> T) -> T {
     bounded_besides(FIXED_BYTES, length, factor, read)
 }

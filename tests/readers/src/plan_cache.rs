@@ -11,8 +11,8 @@ use crate::{file::with_folder, memory::bounded};
 /// A measured schedule of fifty bytes is a structure of a hundred, twice while the list grows; and the texts of JSON.
 const MEMORY_FACTOR: u64 = 64;
 
-/// Checks the reader of cached plans: a file that anybody may have changed is passed over with a reason, or is a plan
-/// for this key that is stored again as it was loaded.
+/// Checks the reader of cached plans: it skips a file that was changed, with a reason, or returns a plan for this key
+/// that is stored again as it was loaded.
 ///
 /// # Panics
 /// If an invariant does not hold.

@@ -43,7 +43,7 @@ pub(crate) struct CampaignArgs {
 struct System {
     name: &'static str,
     flags: &'static str,
-    /// Arrivals per second, where there are any.
+    /// Arrivals per second, if there are any.
     target_qps: Option<f64>,
     /// Whether one run is enough to detect a median that is off by 5 %.
     tells_5_percent: bool,
@@ -91,7 +91,7 @@ const PLANTED: f64 = 1.05;
 /// Counts of a system.
 #[derive(Default)]
 struct Counts {
-    /// Number of pairs of the same thing that show no difference of the median.
+    /// Number of pairs of equal systems that show no difference of the median.
     no_difference: AtomicU64,
     /// The same of the 90th percentile.
     no_difference_p90: AtomicU64,

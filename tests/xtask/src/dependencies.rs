@@ -32,7 +32,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Packages that occur in several versions, and who needs the older ones.
+/// Packages that occur in several versions, and the users of the older ones.
 const DUPLICATES: &[(&str, usize, &str)] = &[
     ("embedded-io", 2, "postcard names both, and uses neither as it is built here"),
     ("fancy-regex", 2, "tokenizers, which candle-transformers needs, is behind"),

@@ -239,7 +239,7 @@ impl Facts {
         found
     }
 
-    /// Codes of one kind that have the same value.
+    /// =t
     fn shared_codes(&self) -> Vec<String> {
         let mut found = Vec::new();
         for kind in CODES {

@@ -16,10 +16,11 @@ const VERSION: &str = "1.31.1";
 /// The wheel's version and the digests of its files.
 const REQUIREMENTS: &str = "plugins/onnx/runtime/requirements.txt";
 
-/// The folder in the target folder, where the plugin looks.
+/// The folder in the target folder that the plugin searches.
 const FOLDER: &str = "onnxruntime";
 
-/// Files of the wheel besides the library, in its folder `onnxruntime`: the licences under which it may be passed on.
+/// Files of the wheel other than the library, in its folder `onnxruntime`: the licences under which it may be
+/// distributed.
 const LICENSES: [&str; 2] = ["LICENSE", "ThirdPartyNotices.txt"];
 
 /// Command that downloads the wheel for any version of Python, giving up soon if there is no network.

@@ -46,8 +46,8 @@ const ENGINES: Wheels = Wheels {
     requirements: "host/bench/requirements.txt",
 };
 
-/// OpenCV and Pillow, whose pixels preprocessing has to make; the differential test looks for them by their folder,
-/// `host bench data` by `PYTHONPATH`.
+/// OpenCV and Pillow, whose pixels preprocessing must match; the differential test finds them in their folder, `host
+/// bench data` through `PYTHONPATH`.
 const IMAGES: Wheels = Wheels {
     name: "opencv-python-headless, pillow, numpy",
     purpose: "decode and resize pictures, to compare with",
@@ -123,7 +123,7 @@ const AXE: Wheels = Wheels {
 pub(crate) const OF_TESTS: [&Wheels; 9] =
     [&LOADGEN, &ENGINES, &TRANSFORMERS, &LIBROSA, &VOLUMES, &IMAGES, &SCORES, &NVRTC, &AXE];
 
-/// How to get wheels and nothing else, giving up soon where there is no network.
+/// Options for installing wheels only, giving up soon without a network.
 const PIP_INSTALL: &str = "-m pip install --quiet --disable-pip-version-check --no-input --no-deps --only-binary :all: \
                            --require-hashes --retries 1 --timeout 20";
 

@@ -43,7 +43,7 @@ const ASAN_OPTIONS: &str = "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_
 /// Starts each test program under memcheck. Threads take turns fairly: one that spins must not keep the others off.
 const VALGRIND: &str = "valgrind --quiet --error-exitcode=99 --leak-check=no --fair-sched=yes";
 
-/// A test that lets a thread make no system calls; Valgrind makes calls of its own on each.
+/// A test that keeps a thread from making system calls; Valgrind makes calls of its own on each.
 const NO_SYSTEM_CALL: &str = "a_completion_makes_no_system_call";
 
 /// Runs tests under AddressSanitizer, repeatedly until the time is over.

@@ -46,7 +46,7 @@ const CARGO_COMMANDS: &[(&str, &str, &str, &str)] =
 const FUZZER: &[(&str, &str, &str, &str)] =
     &[("fuzz", "--version", "0.13.2", "builds and runs the fuzz targets")];
 
-/// Installs what is missing, and says for each need whether it was there.
+/// Installs missing dependencies, and says for each whether it existed.
 ///
 /// # Errors
 /// Returns the first installation that fails or that has no way to run here.

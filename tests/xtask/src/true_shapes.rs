@@ -1,4 +1,4 @@
-//! `cargo xtask true-shapes`: the networks of MLPerf as large as they are, once from end to end.
+//! `cargo xtask true-shapes`: the networks of MLPerf in their true sizes, once from end to end.
 
 use std::{fs, path::Path, process::Command, time::Instant};
 
@@ -55,7 +55,7 @@ const CASES: [Case; 12] = [
 ];
 
 impl Case {
-    /// Scenarios that are run: both, or the one that the benchmark has.
+    /// Returns the scenarios to run: both, or the one that the benchmark has.
     fn scenarios(&self) -> &'static [&'static str] {
         if self.benchmark.starts_with("dlrm") { &["Offline"] } else { &["SingleStream", "Offline"] }
     }

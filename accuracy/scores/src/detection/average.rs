@@ -11,7 +11,7 @@ const RECALL_COUNT: usize = 101;
 /// Numbers of boxes of an image and a category at which the recall is read.
 const DETECTION_COUNTS: [usize; 3] = [1, 10, 100];
 
-/// The range of areas that holds all.
+/// Index of the range of all areas.
 const ANY_AREA: usize = 0;
 
 /// Positions of the IoU 0.5 and 0.75 among the thresholds.
@@ -125,7 +125,7 @@ fn curves(
     (precisions, recalls)
 }
 
-/// Recall by threshold of the first boxes of each image.
+/// =T
 fn recalls_of_first(category: &Category, count_max: usize) -> [f64; THRESHOLD_COUNT] {
     let mut right_counts = [0_usize; THRESHOLD_COUNT];
     for judged in category.judged.iter().filter(|judged| judged.rank < count_max) {

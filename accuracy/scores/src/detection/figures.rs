@@ -2,12 +2,12 @@
 
 use crate::python::fixed;
 
-/// The figures of COCO, in `[0, 1]`. `None` where no annotation counts, for which pycocotools has -1.
+/// The figures of COCO, in `[0, 1]`. `None` if no annotation counts, for which pycocotools has -1.
 ///
 /// Precision and recall are means over categories; over the IoU thresholds 0.5 to 0.95 too, unless the name has one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DetectionFigures {
-    /// Average precision, which is what detection is judged by (mAP).
+    /// Average precision, the measure of detection (mAP).
     pub precision: Option<f64>,
     /// Average precision at IoU 0.5.
     pub precision_50: Option<f64>,

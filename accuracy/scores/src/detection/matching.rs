@@ -41,7 +41,7 @@ pub(super) struct Judged {
     pub(super) ignored: [Thresholds; RANGE_COUNT],
 }
 
-/// The boxes of a category in all images, and the number of annotations that they are to find.
+/// The boxes of a category in all images, and the number of annotations to find.
 #[derive(Debug, Default)]
 pub(super) struct Category {
     /// Sorted by descending score; boxes with equal scores keep the order of their images.
@@ -57,7 +57,7 @@ pub(super) struct Matcher {
     category: Category,
     /// IoU with each annotation of an image, box by box.
     overlaps: Vec<f64>,
-    /// The order in which annotations are tried, and the thresholds at which each is taken.
+    /// The order in which annotations are tried, and the thresholds at which each is matched.
     order: Vec<usize>,
     taken: Vec<Thresholds>,
 }

@@ -63,7 +63,7 @@ pub fn clean(transcript: &str) -> Result<String, ScoreError> {
     Ok(words(&spelled).collect::<Vec<_>>().join(" "))
 }
 
-/// Replaces characters beyond ASCII, each by itself; one that has no likeness is left out.
+/// Replaces characters beyond ASCII, each on its own; one without a likeness is left out.
 fn in_ascii(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! Huffman tables, made for looking up a code at once.
+//! Huffman tables for decoding a code in one look-up.
 
 use crate::coded::bits::Bits;
 
@@ -23,7 +23,7 @@ pub(crate) struct HuffmanTable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Coded {
     pub(crate) symbol: u8,
-    /// 0 where the size is 0.
+    /// 0 if the size is 0.
     pub(crate) number: i16,
 }
 

@@ -12,7 +12,7 @@ use crate::{
     transform::{Block, ZIGZAG},
 };
 
-/// The symbol of zeros without a number behind them.
+/// The symbol for a run of zeros without a number.
 const SIXTEEN_ZEROS: u8 = 0xf0;
 
 /// Number of positions that the code for the end of a block advances: more than any other code can.
@@ -210,7 +210,7 @@ impl Runner<'_> {
         JpegError::Damaged { offset: self.interval.marker(), fault: Fault::HuffmanCode }
     }
 
-    /// Goes on behind the restart mark of this number.
+    /// Continues behind the restart mark of this number.
     #[cold]
     #[inline(never)]
     fn restart(&mut self, bytes: &[u8], number: u8) -> Result<(), JpegError> {

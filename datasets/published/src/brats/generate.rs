@@ -1,4 +1,4 @@
-//! A small set of brains whose tumours can be read off them.
+//! A small set of brains with recognisable tumours.
 
 use std::{fmt::Write, path::Path};
 

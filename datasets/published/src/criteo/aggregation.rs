@@ -1,7 +1,7 @@
 //! Samples of recommendation: runs of consecutive rows.
 //!
-//! A row takes microseconds, so one sample is some hundred of them. The rules have their numbers drawn from a table of
-//! quantiles, by the same generator and seed for everybody; the reference writes what it drew to a trace file.
+//! A row takes microseconds, so one sample is some hundred of them. The rules draw their number from a table of
+//! quantiles, with the same generator and seed for everybody; the reference writes the drawn numbers to a trace file.
 
 use std::{fmt::Write, ops::Range, path::Path};
 
@@ -86,7 +86,7 @@ impl Aggregation {
         }
     }
 
-    /// Returns the samples that `row_count` rows make. The last one has what is left.
+    /// Returns the samples of `row_count` rows. The last one has the remaining rows.
     ///
     /// # Panics
     /// If a sample may have no rows, or `least` is above `most`.
@@ -117,7 +117,7 @@ impl Aggregation {
     }
 }
 
-/// The sizes one after another.
+/// The sizes in sequence.
 struct Sizes {
     aggregation: Aggregation,
     rng: Mt19937,
@@ -188,7 +188,7 @@ impl Samples {
         }
     }
 
-    /// Names of the samples, which are their rows: `0..200`.
+    /// =T
     pub(super) fn names(&self) -> Vec<String> {
         let rows = (0..self.count()).filter_map(|index| self.rows(index));
         rows.map(|Range { start, end }| format!("{start}..{end}")).collect()

@@ -58,8 +58,8 @@ pub(crate) const ENTRY: Published = Published {
 
 /// A day's rows, aggregated into samples.
 ///
-/// A sample is `[rows, 39]` of i32: 13 counts, then 26 categories, each the 32 bits of its hash. The labels are passed
-/// over.
+/// A sample is `[rows, 39]` of i32: 13 counts, then 26 categories, each the 32 bits of its hash. The labels are
+/// skipped.
 #[derive(Debug)]
 pub struct DaySamples {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! A small set of pictures whose classes can be read off them.
+//! A small set of pictures with recognisable classes.
 
 use std::{fmt::Write, path::Path};
 

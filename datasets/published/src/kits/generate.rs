@@ -1,4 +1,4 @@
-//! A small set of scans whose organs can be read off them.
+//! A small set of scans with recognisable organs.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The list of recordings. Transcripts are looked for and never kept.
+//! The list of recordings. Transcripts are parsed and never kept.
 
 use std::collections::HashMap;
 

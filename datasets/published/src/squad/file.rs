@@ -1,4 +1,4 @@
-//! The JSON file of questions. Answers are examined and never kept.
+//! The JSON file of questions. Answers are parsed and never kept.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{defect::Problem, squad::VERSION};
 
-/// The file, without what is not needed here.
+/// The file, without the unneeded parts.
 #[derive(Deserialize)]
 pub(super) struct File {
     #[serde(default)]

@@ -88,7 +88,7 @@ const MASKED: f32 = -10_000.0;
 /// The gain of queries and keys: each place attends to a few others, and not to all alike.
 const SHARPNESS: f32 = 2.0;
 
-/// The gain of what is added to a layer's input. At 1 all places would be the same after some layers.
+/// The gain of the additions to a layer's input. At 1 all places would be the same after some layers.
 const BRANCH_GAIN: f32 = 0.5;
 
 impl Sizes {

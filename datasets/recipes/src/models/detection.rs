@@ -22,7 +22,7 @@ struct Priors {
 }
 
 impl Priors {
-    /// Constants of a graph.
+    /// Creates the constants in a graph.
     fn new(net: &mut Net, priors: &[[f32; 4]], coder: &Coder) -> Self {
         let in_order = |[x, y]: [f32; 2]| if coder.is_y_first { [y, x] } else { [x, y] };
         let mut constant = |name: &str, part: fn(&[f32; 4]) -> [f32; 2]| {
@@ -43,7 +43,7 @@ impl Priors {
         }
     }
 
-    /// Corners f32`[box, 4]` of offsets of the same shape, both in the order of the coder.
+    /// Returns the corners f32`[box, 4]` of offsets of the same shape, both in the order of the coder.
     fn decode(&self, net: &mut Net, offsets: &str, coder: &Coder) -> String {
         let parts = net.split("offsets", offsets, 1, &[2, 2]);
         let middle = net.float(coder.middle);

@@ -163,7 +163,7 @@ impl Interaction {
         }
     }
 
-    /// Kernels and bias of a cross layer.
+    /// =T
     fn cross_layer(index: usize) -> [String; 3] {
         ["V_kernels", "W_kernels", "bias"].map(|part| format!("inter_arch.crossnet.{part}.{index}"))
     }

@@ -81,7 +81,8 @@ impl Sizes {
 }
 
 impl Model for Sizes {
-    /// Outputs of a linear layer have `a / sqrt(3)` times the deviation of its inputs; `a` is the gain here.
+    /// Returns the recipe of the weights. Outputs of a linear layer have `a / sqrt(3)` times the deviation of its
+    /// inputs; `a` is the gain here.
     fn weights(&self) -> ModelRecipe {
         let (width, inner, kv) = (self.width, self.inner, self.kv_heads * self.head_width());
         let mut recipe = ModelRecipe::new(self.name);
@@ -207,7 +208,7 @@ impl Sizes {
     }
 }
 
-/// Turns the pairs of values of each head, which has `width` of them, by the angles of their places.
+/// Rotates the pairs of values of each head, which has `width` of them, by the angles of their places.
 fn rotate(net: &mut Net, name: &str, heads: &str, width: usize, tables: &Tables) -> String {
     let half = width as i64 / 2;
     let halves = net.split(&format!("{name}.halves"), heads, 3, &[half, half]);

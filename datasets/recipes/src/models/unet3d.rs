@@ -69,8 +69,7 @@ struct Block {
     stride: i64,
 }
 
-/// The way back from a level to the one above it: extents doubled, the upper level's values put behind, two
-/// convolutions.
+/// The path from a level to the one above it: extents doubled, the upper level's values appended, two convolutions.
 struct Rise {
     /// Transposed convolution.
     name: String,

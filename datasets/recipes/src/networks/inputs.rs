@@ -58,7 +58,7 @@ pub(crate) fn bidaf(vocabulary: u32, question: usize, steps: usize) -> Vec<Input
     ]
 }
 
-/// Words 0 to 2 are unknown, start and end, which do not occur in a source.
+/// Returns the inputs. Words 0 to 2 are unknown, start and end, which do not occur in a source.
 pub(crate) fn gnmt(vocabulary: u32, steps: usize) -> Vec<InputTensor> {
     vec![
         words("source", &[steps], vocabulary, 3, "source_length"),
@@ -66,7 +66,7 @@ pub(crate) fn gnmt(vocabulary: u32, steps: usize) -> Vec<InputTensor> {
     ]
 }
 
-/// Features are normalised in the benchmark: a mean of 0, a deviation of about 1.
+/// Returns the inputs. The benchmark normalises features: a mean of 0, a deviation of about 1.
 pub(crate) fn rnnt(width: usize, rows: usize) -> Vec<InputTensor> {
     let values = InputValues::Uniform { scale: 2, lengths: Some("feature_length") };
     vec![

@@ -13,7 +13,7 @@ const BEST_COUNT: usize = 20;
 const LENGTH_MAX: usize = 30;
 /// The logit of positions beyond those that the model returned.
 const PADDING: f64 = -10_000.0;
-/// The answer where no pair of positions can be one.
+/// The answer if no pair of positions is valid.
 const NONE: &str = "empty";
 
 /// The output of the model for one row: how likely an answer starts and ends at each position. Positions beyond are
@@ -26,7 +26,7 @@ pub struct Logits {
     pub end: Vec<f64>,
 }
 
-/// Numbers that cannot be taken apart into two halves.
+/// Numbers that cannot be split into two halves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0} logits cannot be one for the start and one for the end of each position; check the output of the model"
@@ -96,7 +96,7 @@ struct Pair {
 }
 
 impl Features {
-    /// Returns the best answer to a question, from the logits of its rows; rows without logits are passed over.
+    /// Returns the best answer to a question, from the logits of its rows; rows without logits are skipped.
     ///
     /// # Errors
     /// Fails for logits that no model of this row should return.

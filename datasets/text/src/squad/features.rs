@@ -96,7 +96,7 @@ impl Features {
         self.rows.is_empty()
     }
 
-    /// Returns the lengths that it was made with.
+    /// Returns the lengths that it was created with.
     #[must_use]
     pub fn windows(&self) -> Windows {
         self.windows

@@ -29,7 +29,7 @@ pub fn watch_without_folder(settings: &Settings, interrupt: &Interrupt) -> Resul
     Ok(())
 }
 
-/// Starts a watchdog that ends the program when the plugin hangs, after `note` has had the fault, also as an error.
+/// Starts a watchdog that ends the program when the plugin hangs, after passing the fault to `note`, also as an error.
 pub fn watchdog(
     settings: &Settings,
     interrupt: &Interrupt,

@@ -68,12 +68,12 @@ impl Journal {
 struct Writer {
     path: PathBuf,
     file: File,
-    /// The phases that the file is of.
+    /// The phases in the file.
     mode: PhaseMode,
     phase_number: u64,
     /// The blocks of the phase that are in the file.
     blocks: Vec<Block>,
-    /// The block with which the next look begins.
+    /// The first block of the next check.
     next_block: usize,
     /// Room for the samples of one block, and for their bytes.
     samples: Vec<SampleRecord>,

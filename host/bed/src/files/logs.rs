@@ -52,7 +52,7 @@ impl Logs {
         self.named(logs).and(samples)
     }
 
-    /// Writes the logs that the verdict is in again, with the copies of them that the user wants.
+    /// Rewrites the logs with the verdict, with the copies that the user wants.
     pub(crate) fn write_verdict(
         &self,
         outcome: &TestOutcome,

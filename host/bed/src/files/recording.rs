@@ -60,7 +60,7 @@ fn given(settings: &Settings) -> BTreeMap<String, String> {
     kept.map(|(key, effective)| (key.clone(), effective.value.to_string())).collect()
 }
 
-/// Writes which plugin it is.
+/// Writes the identity of the plugin.
 pub(crate) fn name_plugin(recorder: &Recorder, library: &LoadedPlugin) {
     let (manifest, identity) = (library.manifest(), library.identity());
     recorder.write(&Line::Plugin(RecordedPlugin {

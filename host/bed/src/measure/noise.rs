@@ -40,12 +40,12 @@ impl NoiseWatch {
         self.guard.lock().begin((self.now_ns)());
     }
 
-    /// Observes no more. [the thread that runs the test, after the timed part]
+    /// Stops observing. [the thread that runs the test, after the timed part]
     pub(crate) fn end(&self) {
         self.guard.lock().end((self.now_ns)());
     }
 
-    /// Returns a function that tells how quiet it was until it is called.
+    /// Returns a function that reports the noise from here until its call.
     pub(crate) fn so_far(&self) -> Arc<dyn Fn() -> SoFar + Send + Sync> {
         let guard = Arc::clone(&self.guard);
         Arc::new(move || guard.lock().so_far())

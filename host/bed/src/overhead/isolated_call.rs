@@ -16,7 +16,7 @@ use proctor_words::HostError;
 use super::null_run::NullRun;
 use crate::{interrupt::Interrupt, plugin::dispatch::Dispatch};
 
-/// Calls whose mean is one figure: so few that most are made within one time slice.
+/// Calls that are averaged to one figure: few enough to fit into one time slice in most cases.
 const CALL_COUNT: u32 = 100;
 
 /// Number of unmeasured calls before these.
@@ -81,7 +81,7 @@ fn execute_us(instance: &mut Instance) -> Result<f64, HostError> {
     Ok(begin.elapsed().as_secs_f64() * 1e6 / f64::from(CALL_COUNT))
 }
 
-/// Takes completions, and keeps none.
+/// Receives completions, and keeps none.
 struct Nowhere;
 
 impl CompletionSink for Nowhere {

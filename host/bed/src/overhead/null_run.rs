@@ -33,7 +33,7 @@ pub struct NullRun {
     pub settings: TestSettings,
     /// Way in which the plugin is given its work.
     pub dispatch: Dispatch,
-    /// True if issued samples are completed by a thread of the plugin's own, instead of inside the issue call.
+    /// True if a thread of the plugin completes issued samples, instead of the issue call.
     pub on_thread: bool,
     /// Way in which the issuing thread waits.
     pub wait: WaitPolicy,

@@ -6,7 +6,7 @@ use proctor_plugin_host::{Backend, DeviceList};
 use proctor_results::DevicePart;
 use proctor_words::{DevicesFault, HostError, UsageError};
 
-/// The devices that a run uses, over which the instances are spread in turn.
+/// The devices of a run, over which the instances are spread in turn.
 #[derive(Debug, Clone, Default)]
 pub struct Devices {
     list: DeviceList,

@@ -31,7 +31,7 @@ use crate::{fault::Fault, files::model_files::FoundFile};
 /// Name of the worker program, which lies next to this one.
 const WORKER: &str = "proctor-worker";
 
-/// Time for calls of a process that has ended to fail.
+/// Time for the calls of a process that has ended to fail.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// A plugin in its own process. Clones are the same one.

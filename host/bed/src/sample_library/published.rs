@@ -170,7 +170,7 @@ impl Published {
         self.copy(samples, inputs_vary, store)
     }
 
-    /// Prepares samples that are missing or damaged, in the program for that.
+    /// Prepares samples that are missing or damaged, through the program `host-data`.
     fn prepare(&self, samples: Vec<u64>) -> Result<(), StoreError> {
         let order = Order { samples, ..self.order.clone() };
         place(&self.program, &order).map_err(|error| StoreError::Prepare(error.into()))?;

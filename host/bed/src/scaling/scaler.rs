@@ -39,7 +39,7 @@ pub struct Scaler {
     last_has_failed: AtomicBool,
     /// Batches in a row without an answer.
     barren: AtomicU64,
-    /// True if batches count no more.
+    /// True if batches no longer count.
     is_stopped: AtomicBool,
 }
 
@@ -49,7 +49,7 @@ struct State {
     timeline: Timeline,
     /// Instant at which the knobs reached the loop's setting, in ns; `None` until they do.
     in_force_ns: Option<u64>,
-    /// Notes that are being read, kept for its memory.
+    /// Notes under evaluation, kept for their memory.
     read: Inbox,
     events: Vec<ScalingEvent>,
 }
@@ -197,7 +197,7 @@ impl Scaler {
         }
     }
 
-    /// Goes on without an instance that has failed.
+    /// Continues without an instance that has failed.
     fn lose(&self, state: &mut State, failed: FailedInstance, now_ns: u64) {
         let instances = self.note_failed(state, failed, now_ns);
         if failed.is_retired {

@@ -59,8 +59,8 @@ pub enum Target {
     Multiple(f64),
 }
 
-/// Leaves of two targets the one from the stronger source, with a warning that the other has no effect. Two from
-/// sources of one kind both stay, and [`target`] refuses them.
+/// Keeps the target from the stronger source, with a warning that the other one has no effect. Two from sources of one
+/// kind both stay, and [`target`] refuses them.
 pub fn keep_stronger_target(settings: &mut Settings) {
     let (Some(slo_ms), Some(slo_x)) = (settings.run.slo_ms, settings.run.slo_x) else { return };
     let strength_of = |key: &str| settings.origin(key).map_or(0, strength);

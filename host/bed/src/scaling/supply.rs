@@ -20,7 +20,7 @@ pub(crate) type MakeInstance = Box<dyn Fn(u32) -> Result<PluginInstance, PluginH
 /// plugin, all instances that may be needed are created before the start, and the ones that the scheduler does not
 /// use are parked. An instance that has failed a batch is not given out again, nor is another one with its number.
 pub struct Supply {
-    /// Creates the instance of this number; `None` if all were created at the start.
+    /// Function that creates the instance of this number; `None` if all were created at the start.
     make: Option<MakeInstance>,
     /// Maximum number of instances announced to the plugin.
     most: u32,

@@ -50,7 +50,7 @@ pub struct ScaledSystem {
     policy: String,
     goal: Goal,
     latency_from: LatencyFrom,
-    /// Turns the knobs.
+    /// Scaler that turns the knobs.
     pub scaler: Arc<Scaler>,
 }
 
@@ -152,7 +152,7 @@ impl ScaledSystem {
         self.scaler.set_target(now_ns, target_ns / self.latency_from.service_times());
     }
 
-    /// Returns the system as a load sees it that says when samples were due.
+    /// Returns the system as a load sees it that reports when samples were due.
     pub fn intake(&self) -> Arc<dyn Intake> {
         match &self.scheduler {
             Scheduler::Threaded(scheduler) => Arc::clone(scheduler) as _,
@@ -168,7 +168,7 @@ impl ScaledSystem {
         }
     }
 
-    /// Counts of the scheduler.
+    /// =T
     pub(crate) fn statistics(&self) -> Statistics {
         match &self.scheduler {
             Scheduler::Threaded(scheduler) => scheduler.statistics(),

@@ -53,7 +53,7 @@ impl Timeline {
         control.goal().target_ns * self.service_times
     }
 
-    /// Counts of batches without further information.
+    /// Counts batches without further information.
     pub(super) fn count(&mut self, unseen: &Unseen) {
         self.samples += unseen.samples;
         self.violations += unseen.violations;

@@ -7,7 +7,7 @@ use std::{
 
 use proctor_loadgen::{Progress, StopHandle};
 
-/// Time during which the waiting thread looks again at once: a queue moves within microseconds.
+/// Time during which the waiting thread retries without a pause: a queue moves within microseconds.
 const SPINNING: Duration = Duration::from_micros(20);
 /// Time during which it yields its processor between two looks; after that it sleeps.
 const YIELDING: Duration = Duration::from_micros(200);

@@ -24,7 +24,7 @@ use crate::{
     test_bed::TestBed,
 };
 
-/// Onlookers of a test that runs.
+/// Onlookers of a running test.
 pub(super) struct Onlookers<'a> {
     journal: Option<Journal>,
     /// The user, if the test is shown.

@@ -91,7 +91,7 @@ fn as_json(annotations: &[Annotation], detections: &[Detection], scope: &Scope<'
     })
 }
 
-/// Returns annotations and detections; some detections lie near an annotation.
+/// Returns annotations and detections, some of which lie near an annotation.
 fn boxes(image_count: u64) -> (Vec<Annotation>, Vec<Detection>) {
     let mut random = StdRng::seed_from_u64(5);
     let mut between = |least: f64, most: f64| random.random_range(least..most);

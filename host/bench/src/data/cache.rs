@@ -123,7 +123,7 @@ fn can_drop(file: &Path, bytes: u64) -> Result<(), String> {
     ))
 }
 
-/// Returns the bytes that this process has had the system read from disks.
+/// Returns the bytes that the system has read from disks for this process.
 fn read_bytes() -> Result<u64, String> {
     let text = fs::read_to_string("/proc/self/io").map_err(|error| format!("/proc/self/io: {error}"))?;
     let count = proc_value(&text, "read_bytes").and_then(|count| count.parse().ok());

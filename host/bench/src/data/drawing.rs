@@ -1,4 +1,4 @@
-//! Pictures that code as photographs do: clouds, and grain on them.
+//! Pictures that compress like photographs: clouds, with grain on them.
 
 use std::{
     fs,

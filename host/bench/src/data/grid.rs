@@ -15,10 +15,10 @@ use super::{
 };
 use crate::comparison::compare;
 
-/// Sides that take turns in a row, at most.
+/// Maximum number of sides that take turns in a row.
 const SIDES: usize = 3;
 
-/// Work that is measured at one time.
+/// Work of one measurement.
 enum Case {
     Pictures(&'static Kind),
     Boxes,

@@ -25,7 +25,7 @@ const FEATURES: &str = "features.f32";
 
 /// Longest recording of the benchmark.
 const SECONDS: u32 = 15;
-/// Extractions in a turn, since one takes a moment.
+/// Number of extractions in a turn, since one takes a moment.
 const PER_TURN: u32 = 10;
 /// Maximum allowed difference of a feature, in deviations of its band.
 const OFF_MAX: f64 = 1e-2;

@@ -54,7 +54,7 @@ impl Report {
         (!rows.is_empty()).then(|| Table { title: part.title().to_owned(), head, rows })
     }
 
-    /// Notes without which the tables cannot be read.
+    /// =t
     fn notes(&self) -> Vec<String> {
         let mut notes = vec![
             "ours is better: how many times, round by round; the median over the rounds, with the least and the greatest; \

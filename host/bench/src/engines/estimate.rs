@@ -9,9 +9,9 @@ const TAIL: f64 = 0.025;
 
 /// A median, and an interval that contains the true median with a certainty of 95 %.
 ///
-/// The interval lies between two of the values in their order, by the sign test: of n values, each is below
-/// the true median as often as not, for any distribution. Fewer than six values cannot be so certain; the
-/// interval is then from the smallest to the largest.
+/// The interval lies between two of the values in their order, by the sign test: of n values, each is below the true
+/// median with probability one half, for any distribution. Fewer than six values cannot be so certain; the interval is
+/// then from the smallest to the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Estimate {
     pub(super) median: f64,

@@ -38,7 +38,7 @@ const LONG_CALL_MS: f64 = 3_000.0;
 /// Number of batches per turn whose stages are kept without growing.
 const STAGE_ROOM: usize = 1 << 20;
 
-/// Answers requests until there are no more.
+/// Answers all requests.
 ///
 /// # Errors
 /// If plugin, data or model cannot be opened; the other side has the reason then.
@@ -87,7 +87,7 @@ fn serve(flags: &EnginesWorkerFlags) -> Result<(), HostError> {
     Ok(())
 }
 
-/// No signal ends a worker by itself: the program that started it does.
+/// Returns an interrupt without signals: the program that started the worker ends it.
 fn interrupt() -> Interrupt {
     Interrupt::never(Terminal::observer())
 }

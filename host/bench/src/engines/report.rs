@@ -74,7 +74,7 @@ impl Report {
         format!("host {}; {}", env!("CARGO_PKG_VERSION"), names.into_iter().collect::<Vec<_>>().join("; "))
     }
 
-    /// Returns one for each benchmark.
+    /// Returns a table for each benchmark.
     fn tables(&self) -> Vec<Table> {
         let mut tables: Vec<Table> = Vec::new();
         for row in &self.rows {
@@ -91,7 +91,7 @@ impl Report {
         tables
     }
 
-    /// Notes without which the tables cannot be read.
+    /// =t
     fn notes(&self) -> Vec<String> {
         let mut notes = vec![
             "plugins: latency that LoadGen records, of a query of as many samples as the batch has; Python: time around the \
@@ -140,7 +140,7 @@ fn is_same(measured: &Measured) -> bool {
     measured.difference.is_none_or(|difference| difference <= DIFFERENCE_MAX)
 }
 
-/// Reservations about a measurement.
+/// =T
 fn disturbances(measured: &Measured) -> impl Iterator<Item = String> {
     let differs = measured.difference.filter(|_| !is_same(measured)).map(|difference| {
         format!("! its outputs differ from those of the package by {difference:.1e} of the largest value")

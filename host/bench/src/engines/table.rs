@@ -151,7 +151,7 @@ impl Measured {
         Self { load_ms, plugin, difference, ..Self::default() }
     }
 
-    /// Adds a turn, unless it is without any call.
+    /// Adds a turn, unless it has no call.
     pub(super) fn add(&mut self, number: u32, measurement: Measurement<Figures>) {
         let Measurement { reply, times_ns, foreign_share } = measurement;
         self.times_ns.extend_from_slice(&times_ns);

@@ -94,7 +94,8 @@ impl Staged {
         self.schedule = Schedule { primed: false, ..plan.schedule(0) };
     }
 
-    /// Without streamlining each step brings in all weights that it uses; with it, as the schedule is predicted to do.
+    /// Returns the moved bytes of weights. Without streamlining each step brings in all weights that it uses; with it,
+    /// as the schedule is predicted to do.
     fn weights_moved(&self, shape: &LayerShape, threads: usize) -> u64 {
         let columns = Schedule { threads, mapping: Mapping::Columns, ..Schedule::SINGLE };
         let partition = partition_of(if threads == 1 { &Schedule::SINGLE } else { &columns });

@@ -115,7 +115,8 @@ impl LayerCase {
         self.time == 1
     }
 
-    /// Multiply and add count as two; matrix products only, as the paper counts.
+    /// Returns the operations of the matrix products, as the paper counts them: a multiplication and an addition are
+    /// two.
     pub(super) fn flops(&self) -> f64 {
         let step = 2 * self.kind.gate_count() * self.hidden * (self.input + self.hidden);
         (step * self.batch * self.time * self.direction_count()) as f64

@@ -34,7 +34,7 @@ pub(super) struct Competitor {
 }
 
 impl Interference {
-    /// Begins with the first burst; the bursts are the same ones each time.
+    /// Begins with the first burst; the bursts are the same in each measurement.
     pub(super) fn begin(self) -> Competitor {
         let (stop, stopped) = channel();
         let Self { cpu, seed } = self;

@@ -42,7 +42,7 @@ impl Numbers {
         (radius * (std::f64::consts::PI * f64::from(self.uniform())).cos()) as f32
     }
 
-    /// Returns one of these, each as likely as another.
+    /// Returns one of these, all equally likely.
     pub(super) fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[(self.unit() * choices.len() as f64) as usize]
     }

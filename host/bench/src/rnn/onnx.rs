@@ -41,7 +41,7 @@ pub(super) fn model(layer: &LayerCase, weights: &[LayerDirection], batch: &Dim) 
     graph.into_bytes()
 }
 
-/// Names of the inputs with states.
+/// =T
 fn initial_states(layer: &LayerCase) -> &'static [&'static str] {
     match (layer.has_initial_state(), layer.kind) {
         (false, _) => &[],
@@ -59,7 +59,7 @@ fn attributes(layer: &LayerCase) -> Vec<(&'static str, Attribute)> {
     attributes
 }
 
-/// Gates in ONNX's order: LSTM i, o, f, c; GRU z, r, h.
+/// Returns the gates in ONNX's order: LSTM i, o, f, c; GRU z, r, h.
 fn in_order(kind: Kind, rows: &[f32]) -> Vec<f32> {
     let order: &[usize] = if kind == Kind::Lstm { &[0, 3, 1, 2] } else { &[1, 0, 2] };
     let gate = rows.len() / kind.gate_count();

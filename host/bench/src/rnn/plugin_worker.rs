@@ -32,11 +32,11 @@ use crate::{
 };
 use proctor_words::{CommandError, Conclusion, HostError};
 
-/// The options of a plugin that are set if it has them.
+/// Options that are set if the plugin has them.
 const THREADS: &str = "threads";
 const GRU_RESET: &str = "gru_reset";
 
-/// Answers requests until there are no more.
+/// Answers all requests.
 ///
 /// # Errors
 /// If the plugin cannot be loaded.

@@ -219,7 +219,7 @@ impl Row {
         Some(least < 1.0)
     }
 
-    /// Returns the limit on the number of cores where it is lowest.
+    /// Returns the lowest limit over the numbers of cores.
     pub(super) fn limit(&self) -> Option<&Limit> {
         let ns = |limit: &&Limit| limit.of_layer.least_time_ns;
         self.limits.iter().min_by(|left, right| ns(left).total_cmp(&ns(right)))

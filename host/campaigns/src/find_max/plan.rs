@@ -19,7 +19,7 @@ const FULL_LOADS_MAX: u32 = 10;
 /// A probe has at most this part of the queries of a full run, and never fewer than early stopping would want.
 const PROBE_PART: u64 = 5;
 const PROBE_QUERIES: u64 = 2048;
-/// Drawing the arrivals of more queries takes longer than it saves.
+/// Number of queries above which drawing their arrivals takes longer than it saves.
 const COUNTABLE_QUERIES: f64 = 1e8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bounded {
@@ -50,7 +50,7 @@ pub(crate) const FAILED: &str = "failed samples";
 /// Name of the constraint that all samples of a token run have their tokens.
 pub(crate) const TOKENLESS: &str = "samples without their tokens";
 
-/// The name of the constraint that no more queries are outstanding than `server_max_async_queries` allows.
+/// The name of the constraint that at most `server_max_async_queries` queries are outstanding.
 pub(crate) const OUTSTANDING: &str = "too many outstanding queries";
 
 #[derive(Debug, Clone)]

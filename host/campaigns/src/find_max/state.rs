@@ -78,7 +78,7 @@ pub(crate) struct FullRun {
 }
 
 impl State {
-    /// Creates a search that has not begun.
+    /// Creates a search before its first probe.
     pub(crate) fn new(plan: &SearchPlan, settings: &Settings) -> Self {
         Self {
             schema_version: PROBES_SCHEMA_VERSION,

@@ -22,7 +22,7 @@ pub(crate) struct Comparison {
     pub(crate) differing_count: usize,
     pub(crate) answered_count: usize,
     pub(crate) times: Vec<Times>,
-    /// Reason why the replay made no more calls, if it gave up.
+    /// Reason why the replay ended early, if it gave up.
     pub(crate) gave_up: Option<String>,
     /// The recorded run ended.
     pub(crate) has_ended: bool,
@@ -165,7 +165,7 @@ fn difference(step: &Step, other: Option<&Step>, is_whole: bool) -> Option<Strin
     None
 }
 
-/// Returns the first input that is another one.
+/// Returns the first differing input.
 fn input_difference(step: &Step, other: &Step) -> Option<String> {
     let (one, two) = (&step.begun.prepared, &other.begun.prepared);
     if one.len() != two.len() {

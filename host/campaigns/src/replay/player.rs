@@ -39,7 +39,7 @@ pub(super) struct Player<'a, 'b> {
     interrupt: Interrupt,
     /// Maximum wait without any completion.
     limit: Duration,
-    /// Reason why no more calls are made.
+    /// Reason why no further call is made.
     gave_up: Option<String>,
 }
 
@@ -169,7 +169,7 @@ impl<'a, 'b> Player<'a, 'b> {
         Ok(())
     }
 
-    /// Prepares samples once they are known to match the recording, so that they lie in memory as they did.
+    /// Prepares samples once they are known to match the recording, so that their layout in memory is the recorded one.
     fn prepare(&self, begun: &Begun) -> Result<(), HostError> {
         let (library, inputs) = (&self.bed.library, &begun.prepared);
         let indices: Vec<_> = inputs.iter().map(|input| SampleIndex(input.index)).collect();

@@ -18,7 +18,7 @@ pub enum ScaleInput {
 }
 
 impl ScaleInput {
-    /// Arrivals at `server_target_qps` if the user or a trace of arrivals gives it, and else saturated input.
+    /// Returns arrivals at `server_target_qps` if the user or a trace of arrivals gives it, and else saturated input.
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
         let rate_qps = settings.test.server_target_qps;

@@ -19,7 +19,7 @@ pub(super) struct KeptCurve {
     network: String,
     /// The numbers of instances that were measured; the others are estimated.
     measured: Vec<usize>,
-    /// Latencies of one instance and more, in ms.
+    /// Latencies from one instance on, in ms.
     latencies_ms: Vec<f64>,
 }
 

@@ -145,7 +145,7 @@ impl ScaleResult {
         others.iter().map(ToString::to_string).collect()
     }
 
-    /// All is over, after these faults.
+    /// Ends the record, with these faults.
     pub(super) fn finish(&mut self, faults: Vec<String>) {
         self.faults = faults;
         // In virtual time two runs write the same bytes.

@@ -189,7 +189,7 @@ fn take_turn(
     })
 }
 
-/// A load that has ended.
+/// A finished load.
 struct Served {
     /// Length in ns.
     lasted_ns: u64,

@@ -47,7 +47,8 @@ pub(crate) struct TrafficCounts {
 /// Maximum number of samples issued in one call.
 const AT_ONCE: usize = 64;
 
-/// Watch over virtual time, which stands still where batches take none: clients would continue at one instant for ever.
+/// Watch over virtual time, which stands still if batches take no time: clients would otherwise continue at one instant
+/// forever.
 struct Standstill {
     now: Arc<dyn Fn() -> u64 + Send + Sync>,
     /// The instant of the last answers, in ns.

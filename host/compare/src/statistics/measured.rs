@@ -212,7 +212,7 @@ impl Measured {
     }
 }
 
-/// Number of latencies up to each of `points_ns`, which ascend, by atoms.
+/// Counts the latencies up to each of `points_ns`, which ascend, by atoms.
 fn counts_at(sorted: &Sorted, points_ns: &[u64], atom_count: usize, mut take: impl FnMut(usize, &[u32])) {
     let mut counts = vec![0; atom_count];
     let mut rank = 0;

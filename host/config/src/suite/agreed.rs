@@ -7,7 +7,7 @@ use super::{RoundRow, ServerBound, SuiteBenchmark, library::suite_benchmarks};
 /// Bounds of a benchmark in the scenarios that have them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bounds {
-    /// MultiStream: from one query to the next, in ms.
+    /// MultiStream: time from one query to the next, in ms.
     pub(crate) interval_ms: Option<u64>,
     /// Server: latency bound, in ms.
     pub(crate) server_ms: Option<u64>,

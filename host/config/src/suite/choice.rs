@@ -9,7 +9,7 @@ use super::{RoundRow, SuiteScenarios};
 /// A scenario of a round: one of the load generator's, or Interactive, which the load generator runs as Server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RoundScenario {
-    /// One that the load generator has, too.
+    /// A scenario of the load generator.
     LoadGen(Scenario),
     /// Server with its own bounds, a scenario of some language models since v5.1.
     ///
@@ -74,7 +74,7 @@ impl FromStr for RoundScenario {
     }
 }
 
-/// A suite of a round, which has benchmarks, scenarios and targets of its own.
+/// A suite of a round, with its own benchmarks, scenarios and targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suite {
     /// Systems in data centers.
@@ -120,7 +120,7 @@ impl SuiteScenarios {
 }
 
 impl RoundRow {
-    /// Scenarios that the round has for it, in any suite.
+    /// =T
     #[must_use]
     pub fn all_scenarios(&self) -> Vec<RoundScenario> {
         let of_suites = self.suites.values().flat_map(SuiteScenarios::all);

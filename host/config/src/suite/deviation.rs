@@ -305,7 +305,7 @@ fn of_row(
     deviations
 }
 
-/// Returns the deviation of a Server run with a longer latency bound than the result checker of the round takes.
+/// Returns the deviation of a Server run whose latency bound is longer than the round's result checker accepts.
 fn over_checked_bound(row: &RoundRow, test: &TestSettings) -> Option<Deviation> {
     let difference = row.checker.iter().find(|it| it.key == Some(CheckedKey::ServerTargetLatencyMs))?;
     let Stated::Number(limit_ms) = difference.checker else { return None };

@@ -58,7 +58,7 @@ impl Benchmark {
         known.map_or(Cow::Borrowed(model.as_str()), Cow::Owned)
     }
 
-    /// Returns the figure of the row that the metric measures, if the row wants no more of it than a least value.
+    /// Returns the figure of the row that the metric measures, if the row requires only a minimum.
     pub(crate) fn judged_figure<'a>(&self, row: &'a RoundRow) -> Option<&'a Figure> {
         let measured = row.quality.iter().find(|figure| figure.name == self.quality.metric);
         measured.filter(|figure| figure.at_most().is_none())

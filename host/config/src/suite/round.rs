@@ -108,7 +108,7 @@ pub enum UntimedStep {
     Transpose,
     /// Around the sample.
     Pad,
-    /// The same one for all samples.
+    /// The same seed for all samples.
     Crop,
     /// Subtraction of a mean, scaling, clipping to a range.
     Normalize,

@@ -112,7 +112,7 @@ fn one_sample(subject: &Subject) -> Verdict {
     bed.end()
 }
 
-/// Returns some samples, over and over again.
+/// Returns some samples, repeated.
 fn cycled(indices: &[SampleIndex], count: usize) -> Vec<SampleIndex> {
     indices.iter().copied().cycle().take(count).collect()
 }

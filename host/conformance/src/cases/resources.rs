@@ -183,7 +183,7 @@ fn memory_of_opens(subject: &Subject) -> Verdict {
 /// Lives of the plugin after which leftovers are compared: the first creates everything that is made once.
 const LIVES: usize = 4;
 
-/// Fails if each life leaves more behind.
+/// Fails if each life leaves more of it.
 fn nothing_left(subject: &Subject, what: &str, left: impl Fn() -> BTreeMap<String, String>) -> Verdict {
     // The host's own work on the file is over then.
     let _ = subject.load()?.sha256();

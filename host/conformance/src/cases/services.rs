@@ -57,7 +57,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 /// Returns everything that the host notices in a whole life: opened, worked by each way that is declared, and closed.
-/// And why it came to no good end, if it did.
+/// Also returns the reason of a bad end, if any.
 fn life(subject: &Subject) -> Verdict<(Noticed, Verdict)> {
     if !subject.has_model {
         let library = subject.load()?;

@@ -26,7 +26,7 @@ pub(super) fn mode_name(mode: PhaseMode) -> &'static str {
     }
 }
 
-/// Returns the counted unit: samples if a query has many of them, else queries.
+/// Returns the counted unit: samples if a query has several, else queries.
 pub(super) fn unit(scenario: Scenario) -> &'static str {
     match scenario {
         Scenario::SingleStream | Scenario::Server => "queries",

@@ -122,7 +122,7 @@ impl Mt19937 {
         self.shuffle_swaps(len, |_, _| {});
     }
 
-    /// The swaps of `std::shuffle`, in order. Short sequences take two positions from one draw.
+    /// Makes the swaps of `std::shuffle`, in order. Short sequences take two positions from one draw.
     ///
     /// Source: libstdc++ 11, `std::shuffle`.
     fn shuffle_swaps(&mut self, len: usize, mut swap: impl FnMut(usize, usize)) {

@@ -59,7 +59,7 @@ pub enum Contradiction {
         /// Samples of the performance set.
         sample_count: u64,
     },
-    /// The samples of a run should be different ones and the same one.
+    /// The samples of a run should be both different and the same.
     #[error(
         "Performance_issue_unique and performance_issue_same, both cannot be true at the same time. performance_issue_unique: 1 performance_issue_same: 1"
     )]
@@ -70,7 +70,7 @@ pub enum Contradiction {
 /// `min_query_count` asks for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RaisedBy {
-    /// Queries for twice `min_duration_ms`, where each takes the latency that is expected.
+    /// Number of queries for twice `min_duration_ms`, if each takes the expected latency.
     ExpectedLatency {
         /// The setting `single_stream_expected_latency_ns`.
         ns: f64,
@@ -182,7 +182,7 @@ impl EffectiveSettings {
         count.saturating_add(self.qsl_performance_count - count % self.qsl_performance_count)
     }
 
-    /// Equal issue in SingleStream: the queries of twice the duration at the expected latency.
+    /// Returns the queries for equal issue in SingleStream: the queries of twice the duration at the expected latency.
     fn queries_for_permutations(&self, expected_latency_ns: f64) -> u64 {
         let qps = 1e9 / expected_latency_ns;
         let expected = (2.0 * (self.request.min_duration_ms as f64 / 1000.0)) * qps;

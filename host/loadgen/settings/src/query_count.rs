@@ -18,8 +18,8 @@ pub fn tail_margin(tail: f64) -> f64 {
     (1.0 - tail) / 20.0
 }
 
-/// Equation 2: the number of queries for a share `tail` in `(0, 1)` that meet the bound, with this confidence in
-/// `(0, 1)` and this margin of error, rounded to the nearest whole one as the tables are.
+/// Computes equation 2: the number of queries for a share `tail` in `(0, 1)` that meet the bound, with this confidence
+/// in `(0, 1)` and this margin of error, rounded to the nearest whole one as the tables are.
 #[must_use]
 pub fn required_query_count(tail: f64, confidence: f64, margin: f64) -> u64 {
     let deviations = inverse_normal((1.0 - confidence) / 2.0);

@@ -137,7 +137,7 @@ impl EffectiveSettings {
         })
     }
 
-    /// LoadGen paces the accuracy run of Server, too.
+    /// Warns about a long accuracy run of Server, which LoadGen paces, too.
     fn long_accuracy_run(&self) -> Option<String> {
         let sample_count = self.accuracy_sample_count.min(self.qsl_total_count);
         let duration_s = sample_count as f64 / self.target_qps;

@@ -27,7 +27,7 @@ pub(crate) struct IssueSpan {
     pub returned_ns: u64,
 }
 
-/// The calls of one phase that are worth keeping.
+/// The kept calls of one phase.
 #[derive(Debug, Default)]
 pub(crate) struct IssueTrace {
     /// The call of the query with this number (from 1) is timed; never reached if nothing is traced.

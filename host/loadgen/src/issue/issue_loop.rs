@@ -59,9 +59,9 @@ pub(crate) struct Issued {
     pub trace: IssueTrace,
     /// Number of samples that took their variate, issued or not.
     pub drawn_sample_count: u64,
-    /// The sampler as those samples left it.
+    /// The sampler after those samples.
     pub sampler: AccuracySampler,
-    /// The generator as it stands behind the last query that was drawn.
+    /// The generator after the last drawn query.
     pub queries: QueryGenerator,
 }
 
@@ -239,7 +239,7 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         self.sut.issue_part(QueryPart { samples, issuer, offset: 0, total: samples.len() as u64 });
     }
 
-    /// Hands Offline's query over in parts, creating each as needed. Creates no more after a stop.
+    /// Issues Offline's query in parts, creating each as needed. Creates none after a stop.
     #[inline(never)] // Only once in a phase.
     fn hand_over_parts(&mut self, total: u64) -> ControlFlow<IssueEnd> {
         let mut offset = 0;

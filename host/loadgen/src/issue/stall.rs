@@ -1,4 +1,4 @@
-//! Waiting for completions, but not for a system that has died.
+//! Waits for completions, but not for a system that has died.
 
 use crate::{
     record::phase::Phase,

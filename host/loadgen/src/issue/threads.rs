@@ -46,9 +46,9 @@ pub(crate) struct PhaseIssue {
     pub spans: Vec<IssueSpan>,
     /// Number of samples that took their variate, issued or not.
     pub drawn_sample_count: u64,
-    /// The sampler as those samples left it.
+    /// The sampler after those samples.
     pub sampler: AccuracySampler,
-    /// The generator as it stands behind the last query that was drawn.
+    /// The generator after the last drawn query.
     pub queries: QueryGenerator,
     pub issuers: Vec<IssuerRecord>,
 }

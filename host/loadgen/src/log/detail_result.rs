@@ -132,8 +132,8 @@ impl DetailLog {
     }
 }
 
-/// LoadGen's recommendations on one line, each but the last possible one with a space behind it, empty if only early
-/// stopping failed; then objections for which LoadGen has no rule.
+/// Returns LoadGen's recommendations on one line, each but the last possible one with a space behind it, empty if only
+/// early stopping failed; then objections for which LoadGen has no rule.
 fn invalid_reason(result: &PerformanceResult, broken: &[&Finding]) -> String {
     let mut reason = String::new();
     for recommendation in &result.recommendations {
@@ -156,8 +156,8 @@ pub(super) fn validity(broken: &[&Finding]) -> &'static str {
     if broken.is_empty() { "VALID" } else { "INVALID" }
 }
 
-/// Returns the objections to the result beyond its figures. The figures already show that the first rate of a
-/// search misses its bound, and LoadGen's summary says no more.
+/// Returns the objections to the result beyond its figures. The figures already show that the first rate of a search
+/// misses its bound, and LoadGen's summary says no more.
 pub(super) fn objections(result: &PerformanceResult, broken: &[&Finding]) -> impl Iterator<Item = String> {
     let is_said = |it: &Finding| it.is_base_not_met() && !result.perf_constraints_met;
     let objections = broken.iter().filter(move |it| !it.rule.is_about_figures() && !is_said(it));

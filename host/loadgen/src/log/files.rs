@@ -9,7 +9,7 @@ use crate::log::log_output::LogOutputSettings;
 pub enum LogFile {
     /// The verdict and the figures for people.
     Summary,
-    /// Every setting, event and figure, one JSON object a line.
+    /// Every setting, event and figure, one JSON object per line.
     Detail,
     /// Responses, for the accuracy script.
     Accuracy,

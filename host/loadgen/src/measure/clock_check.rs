@@ -9,7 +9,8 @@ use crate::{format::g6, time::clock::Clock};
 
 /// Maximum difference that the reading itself causes.
 const SLACK_NS: f64 = 1e6;
-/// Two reads of the monotonic clock that lie further apart say little of when the wall clock was read between them.
+/// Maximum distance of two reads of the monotonic clock between which the wall clock was read; beyond it they say
+/// little about the instant.
 const CLOSE_NS: u64 = 10_000;
 
 /// Both clocks at one instant.

@@ -104,7 +104,7 @@ impl<'a> Ordered<'a> {
         }
     }
 
-    /// Shows each latency to the interval that it lies in. They are in ascending order and apart from each other.
+    /// Passes each latency to its interval. They are in ascending order and apart from each other.
     fn read(&self, readings: &mut [Reading]) {
         self.latencies.for_each(|latency_ns| {
             let above = readings.partition_point(|reading| reading.interval.low_ns <= latency_ns);

@@ -2,8 +2,7 @@
 
 use crate::issue::end::IssueEnd;
 
-/// An error of a phase in the detail log that does not make the test INVALID by itself. Displays as the
-/// log's sentence.
+/// An error of a phase in the detail log that alone does not make the test INVALID. Displays as the log's sentence.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 pub enum PhaseError {

@@ -1,4 +1,4 @@
-//! Latencies to figures, as LoadGen rounds and indexes them.
+//! Computes figures from latencies, as LoadGen rounds and indexes them.
 
 use crate::{measure::order_statistics::Ordered, record::histogram::Histogram};
 

@@ -50,7 +50,8 @@ impl AccuracySampler {
         mode == PhaseMode::Accuracy || self.is_selected(low, high)
     }
 
-    /// With probability 0 a variate of exactly 0 is still selected, but impossible ones need not be computed.
+    /// Returns whether a sample is selected. With probability 0 a variate of exactly 0 still is, but impossible ones
+    /// need not be computed.
     #[inline]
     fn is_selected(&self, low: u32, high: u32) -> bool {
         let cannot_be_zero = high.abs_diff(self.high_of_one) > 2 && high != 0;

@@ -118,8 +118,7 @@ impl QueryGenerator {
         self.schedule.totals()
     }
 
-    /// Goes on to the next query, or returns `None` after the last. Samples of the current one that were not taken
-    /// are passed over.
+    /// Advances to the next query, or returns `None` after the last. Skips the remaining samples of the current one.
     pub fn next_query(&mut self) -> Option<GeneratedQuery> {
         let offset_ns = self.schedule.next()?;
         self.samples().for_each(drop);

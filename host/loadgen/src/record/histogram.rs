@@ -35,7 +35,7 @@ impl Histogram {
         self.max_ns = self.max_ns.max(time_ns);
     }
 
-    /// Counts the times of another one, too.
+    /// Adds the counts of another one.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&*other.counts).for_each(|(count, more)| *count += more);
         self.count += other.count;

@@ -23,7 +23,7 @@ use crate::{
     time::sync,
 };
 
-/// The start of a phase before it has one.
+/// Placeholder for the start of a phase.
 const NOT_STARTED: u64 = u64::MAX;
 
 /// The properties of a phase that are known before it starts.
@@ -212,7 +212,7 @@ impl Phase {
         }
     }
 
-    /// Totals of the samples that are complete.
+    /// =T
     pub(crate) fn completions(&self) -> Completions {
         let mut completions = Completions::default();
         self.for_each_sample(|sample| {
@@ -296,7 +296,7 @@ pub(crate) struct Issuer<'a> {
 }
 
 impl Issuer<'_> {
-    /// Gets the memory for one of its samples, so that its issue does not have to. [its thread, before the issue]
+    /// Allocates the memory for one of its samples, so that its issue does not have to. [its thread, before the issue]
     #[inline]
     pub(crate) fn make_ready(&self, sequence: u64) {
         self.phase.slots.make_ready(self.phase.position(sequence), 1);

@@ -182,7 +182,7 @@ impl<C: Clock> Recorder<C> {
     }
 }
 
-/// A sample that was issued, as a token of it finds it.
+/// An issued sample, as a token of it finds it.
 struct IssuedSample<'a> {
     phase: &'a Phase,
     sequence: u64,
@@ -192,7 +192,7 @@ struct IssuedSample<'a> {
     is_complete: bool,
 }
 
-/// The place of a response, kept for the next one, which usually lies next to it.
+/// The place of a response, cached for the next one, which is usually adjacent.
 struct Place<'a> {
     generation: u64,
     phase: &'a Phase,
@@ -259,7 +259,8 @@ impl<C: Clock> CompletionSink for Recorder<C> {
         self.records_tokens
     }
 
-    /// Tokens that came before are treated like tokens of an unissued sample: the system cannot have made them.
+    /// Notes that samples were passed on. Earlier tokens are treated like tokens of an unissued sample: the system
+    /// cannot have made them.
     fn handed_over(&self, samples: &[QuerySample]) {
         for QuerySample { id, .. } in samples {
             let (generation, sequence) = split(*id);

@@ -71,8 +71,8 @@ impl Segments<Pair> {
         self.get_or_make(index, zeroed_pairs)
     }
 
-    /// Makes writing the pair at `index` cost no more than that, for a thread that writes every `stride`th
-    /// pair. [the thread that will use the pair, before that]
+    /// Prepares the pair at `index`, so that writing it costs only the write itself, for a thread that writes every
+    /// `stride`th pair. [the thread that will use the pair, before that]
     #[inline]
     pub(crate) fn make_ready(&self, index: u64, stride: u64) {
         if index % PAIRS_PER_PAGE < stride {
@@ -93,7 +93,7 @@ impl Segments<Pair> {
     }
 }
 
-/// Segment `k` starts at (2^k - 1) * 1024.
+/// Locates an entry: segment `k` starts at (2^k - 1) * 1024.
 #[inline]
 fn locate(index: u64) -> (usize, usize) {
     let level = (index / FIRST_SEGMENT_LEN + 1).ilog2() as usize;

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 
 use crate::{record::segments::Pair, time::sync::AtomicU64};
 
-/// Bit 63: in `issued`, the response is to be logged; in `completed`, the sample failed.
+/// Bit 63: in `issued`, log the response; in `completed`, the sample failed.
 const FLAG: u64 = 1 << 63;
 const GIVEN_UP: u64 = u64::MAX;
 
@@ -32,7 +32,7 @@ pub(crate) struct Slot<'a> {
 pub(crate) enum Completion {
     /// The first completion, which counts.
     Accepted {
-        /// True if the response is to be logged.
+        /// True if the response must be logged.
         logged: bool,
     },
     /// The slot has no issued sample.
@@ -109,10 +109,10 @@ impl SampleRecord {
 /// The completed samples that are in a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
-    /// All of them, as LoadGen counts.
+    /// All samples, as LoadGen counts.
     Completed,
-    /// All but failed samples, whose times are not latencies of answers. Figures of tokens leave out samples
-    /// that lack tokens, too.
+    /// All except failed samples, whose times are not latencies of answers. Figures of tokens leave out samples that
+    /// lack tokens, too.
     Answered,
 }
 
@@ -166,7 +166,7 @@ impl Slot<'_> {
         closed.is_ok()
     }
 
-    /// Returns whether the response of the sample, which is issued, is to be logged.
+    /// Returns whether the response of the sample, which is issued, must be logged.
     pub(crate) fn is_logged(self) -> bool {
         self.issued.load(Ordering::Acquire) & FLAG != 0
     }

@@ -27,7 +27,7 @@ pub struct LoadGenOptions {
     /// thread, among them the latest and the longest of those that were timed. LoadGen's trace has everything, and
     /// costs several times what is measured.
     pub enable_trace: bool,
-    /// The tokens that the data of a response have room for; `None` where the data do not tell. In token runs a sample
+    /// The tokens that the data of a response have room for; `None` if the data do not tell. In token runs a sample
     /// that is completed with more of them is a violation.
     pub token_capacity: Option<TokenCapacity>,
 }

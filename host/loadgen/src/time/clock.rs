@@ -1,4 +1,4 @@
-//! The one place where time is read and waited for.
+//! The one place that reads time and waits for it.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -66,7 +66,8 @@ fn monotonic_ns() -> u64 {
 pub struct RealClock {
     origin_ns: u64,
     policy: WaitPolicy,
-    /// [`Wait::Hybrid`]: until when completions are waited for asleep, because somebody else keeps the processor busy.
+    /// [`Wait::Hybrid`]: end of the time in which completions are waited for asleep, because another process keeps the
+    /// processor busy.
     crowded_until_ns: AtomicU64,
 }
 
@@ -101,7 +102,7 @@ impl RealClock {
         self.origin_ns
     }
 
-    /// Waits awake until `ready()` holds, at most until `until_ns`.
+    /// Spins until `ready()` holds, at most until `until_ns`.
     ///
     /// The thread that completes may need this very processor: on a full machine a bare spin would keep it waiting, so
     /// after a while every look is followed by a yield.

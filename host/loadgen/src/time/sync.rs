@@ -57,7 +57,7 @@ mod thread_number {
 
 #[cfg(loom)]
 mod thread_number {
-    /// Models choose the counter of each thread themselves.
+    /// Returns the number of a thread, which models choose themselves.
     pub(crate) fn thread_number() -> u64 {
         0
     }

@@ -11,7 +11,7 @@ use std::{
 
 use crate::time::{clock::Clock, wake::Wake};
 
-/// A clock that moves only while somebody waits on it, from event to event.
+/// A clock that moves only while a thread waits on it, from event to event.
 ///
 /// Events run on the waiting thread, in the order of their time and, at the same time, of their scheduling. So a
 /// simulated system that schedules its completions here makes the same run every time, and ten minutes of waiting

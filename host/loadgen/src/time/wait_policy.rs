@@ -1,4 +1,4 @@
-//! Ways in which a thread waits in real time: asleep, awake, or first the one and then the other.
+//! Ways in which a thread waits in real time: sleeping, spinning, or first one and then the other.
 
 use std::str::FromStr;
 
@@ -14,7 +14,7 @@ pub enum Wait {
     /// keeps the processor busy.
     #[default]
     Hybrid,
-    /// Awake all the time: the least delay, for one processor of the machine.
+    /// Spins all the time: the least delay, for one processor of the machine.
     Spin,
 }
 

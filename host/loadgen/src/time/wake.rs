@@ -1,4 +1,4 @@
-//! Counting completions, and waking the one thread that may wait for them.
+//! Counts completions, and wakes the one thread that may wait for them.
 //!
 //! # Protocol
 //! `state` holds the number of signals in its upper 63 bits and, in bit 0, whether the waiter sleeps. Both sides

@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl TestOutcome {
-    /// Derives the result and the findings from everything else. Findings of the caller stay.
+    /// Derives the result and the findings from all other data. Findings of the caller stay.
     ///
     /// Findings about the figures come first, then those about the phases in order, of a search the reported one before
     /// the others. What belongs to no phase follows the last one.

@@ -1,4 +1,4 @@
-//! Everything that a test leaves behind.
+//! The results of a test.
 //!
 //! # The samples file
 //! [`TestOutcome::write_samples`] writes 16 bytes a sample, in the order of their issue, without a header. Sample `k`
@@ -188,7 +188,7 @@ impl TestOutcome {
         phases.map(|(_, phase)| phase)
     }
 
-    /// Returns the accuracy phases of a test of accuracy and performance in one, whose figures are not about them.
+    /// Returns the accuracy phases of a test of accuracy and performance in one, which its figures do not cover.
     pub fn accuracy_phases_beside(&self) -> impl Iterator<Item = &PhaseOutcome> {
         let reported = self.reported_mode();
         self.phases.iter().filter(move |phase| phase.record.mode != reported)

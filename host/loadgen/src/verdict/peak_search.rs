@@ -23,7 +23,7 @@ pub enum PeakStep {
         /// The rate to try.
         upper_qps: f64,
     },
-    /// Narrowing them: at the rate in the middle.
+    /// The narrowing: at the rate in the middle.
     Middle {
         /// The highest rate that was met so far.
         lower_qps: f64,

@@ -39,8 +39,8 @@ pub struct PerformanceResult {
     /// True if the latency bound was met, in token runs the bounds of the first and of the further tokens.
     /// Always true without a bound, which only Server, and MultiStream at fixed intervals, have.
     pub perf_constraints_met: bool,
-    /// Returns whether enough queries were seen to believe the percentile. In token runs this is about the
-    /// time to the first token, or, if that has failed already, about the time per output token.
+    /// Whether enough queries were seen to believe the percentile. In token runs this is about the time to the first
+    /// token, or, if that has failed already, about the time per output token.
     pub early_stopping: EarlyStopping,
     /// Changes to make, for the bounds, the duration and the queries as far as they were not met.
     pub recommendations: Vec<Recommendation>,
@@ -142,14 +142,14 @@ impl PerformanceResult {
         answered
     }
 
-    /// Times of first and further tokens, in token runs but Offline.
+    /// Returns the times of first and further tokens, in token runs other than Offline.
     #[must_use]
     pub fn token_latencies(&self) -> Option<&TokenLatencies> {
         self.tokens.as_ref()?.latencies.as_ref()
     }
 
-    /// Early stopping's texts about the first and the further tokens. Empty in Offline, and for the first if the others
-    /// have failed.
+    /// Returns early stopping's texts about the first and the further tokens. Empty in Offline, and for the first if
+    /// the others have failed.
     pub(crate) fn token_early_stopping_texts(&self) -> [&str; 2] {
         self.token_latencies().map_or(["", ""], |latencies| {
             let ttft = latencies.ttft_early_stopping.as_ref();
@@ -198,7 +198,7 @@ fn offline(record: &PhaseRecord, settings: &EffectiveSettings) -> ScenarioFigure
     }
 }
 
-/// Gaps between the completed samples: the times run from the first of them.
+/// Returns the gaps between the completed samples: the times run from the first of them.
 fn intervals(record: &PhaseRecord) -> f64 {
     interval_count(record) as f64
 }
@@ -207,7 +207,7 @@ fn interval_count(record: &PhaseRecord) -> u64 {
     record.sample_latencies_ns.len().saturating_sub(1)
 }
 
-/// Output tokens of a number of samples. LoadGen multiplies whole numbers, which wrap at 2^64.
+/// Computes the output tokens of a number of samples. LoadGen multiplies whole numbers, which wrap at 2^64.
 fn inferred_tokens(settings: &EffectiveSettings, sample_count: u64) -> f64 {
     settings.request.token_latency_scaling_factor.wrapping_mul(sample_count) as f64
 }

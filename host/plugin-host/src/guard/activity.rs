@@ -1,9 +1,8 @@
 //! The call that each thread has made into a plugin, readable from a signal handler.
 //!
-//! Each backend, model and instance owns one [`Activity`], kept for ever, so that it can be read at any time,
-//! also by the parent of the program after its end. The thread that makes a call points a thread-local at it
-//! for the duration of the call. All activities form a list that only grows, so that a report can also
-//! include the other threads' calls.
+//! Each backend, model and instance owns one [`Activity`], kept forever, so that it can be read at any time, also by
+//! the parent of the program after its end. The thread that makes a call points a thread-local at it for the duration
+//! of the call. All activities form a list that only grows, so that a report can also include the other threads' calls.
 
 use std::{
     cell::Cell,
@@ -62,7 +61,7 @@ thread_local! {
 }
 
 impl Activity {
-    /// Creates an activity that lives for ever. `plugin` is the name, or the path until the name is known.
+    /// Creates an activity that lives forever. `plugin` is the name, or the path until the name is known.
     pub(crate) fn new(plugin: &str, instance: Option<u32>) -> &'static Self {
         let activity = keep(Self {
             plugin: keep_text(plugin),

@@ -193,7 +193,7 @@ fn thread_id() -> libc::pid_t {
     libc::pid_t::try_from(id).unwrap_or_default()
 }
 
-/// Ends the process for an exception that has left the plugin's call on this thread. The call is still noted.
+/// Ends the process because an exception has left the plugin's call on this thread. The call is still noted.
 #[cold]
 pub(super) fn end_by_exception() -> ! {
     write(Report::of(&["let an exception escape"]));

@@ -81,7 +81,7 @@ pub fn last_words_are_awaited() -> bool {
     ARE_AWAITED.load(Ordering::SeqCst)
 }
 
-/// Waits for words that are expected, in one of [`WAITING_CALLS`]. Async-signal-safe.
+/// Waits for expected words, in one of [`WAITING_CALLS`]. Async-signal-safe.
 fn await_last_words() {
     let call = Activity::current().and_then(Activity::call);
     if !call.is_some_and(|call| WAITING_CALLS.contains(&call)) {

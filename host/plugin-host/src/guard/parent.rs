@@ -93,7 +93,7 @@ fn end_with(parent: libc::pid_t) {
     }
 }
 
-/// Signals that the parent takes one after another.
+/// Returns the signals that the parent handles one after another.
 fn taken() -> libc::sigset_t {
     // SAFETY: all-zero bytes are a valid set.
     let mut set: libc::sigset_t = unsafe { mem::zeroed() };
@@ -170,7 +170,7 @@ fn wait_alone_for(program: libc::pid_t) -> ! {
     }
 }
 
-/// Status of the program, if it has ended.
+/// =T
 fn end_of(program: libc::pid_t) -> Option<c_int> {
     let mut status = 0;
     // SAFETY: asks for a child of this process, and writes a live number.
@@ -178,8 +178,8 @@ fn end_of(program: libc::pid_t) -> Option<c_int> {
     (ended == program).then_some(status)
 }
 
-/// Ends as the program has, and reports what the program could not. `passed_on` is the last signal that this process
-/// sent it.
+/// Ends as the program has, and reports what it could not report itself. `passed_on` is the last signal that this
+/// process sent it.
 fn end_as(program: libc::pid_t, status: c_int, passed_on: Option<c_int>) -> ! {
     let has_plugin = Activity::is_any();
     if libc::WIFEXITED(status) {

@@ -10,7 +10,7 @@ const CAPACITY: usize = 1024;
 /// Maximum wait for a stderr without a reader, in ms.
 const STDERR_LIMIT_MS: c_int = 1000;
 
-/// A text that is cut off when there is no more room.
+/// A text with a limited length, beyond which it is cut off.
 pub(super) struct Report {
     bytes: [u8; CAPACITY],
     length: usize,

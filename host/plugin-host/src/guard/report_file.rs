@@ -25,7 +25,7 @@ pub(super) struct ReportFile {
 }
 
 impl ReportFile {
-    /// Opens it and keeps it for ever. This flag is added to the common flags: no link of another user is followed.
+    /// Opens it and keeps it forever. This flag is added to the common flags: no link of another user is followed.
     pub(super) fn keep(path: &CStr, flag: c_int) -> &'static Self {
         let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC | flag;
         keep(Self { path: keep_bytes(path.to_bytes_with_nul()), flags })
@@ -69,7 +69,7 @@ pub(super) fn note_call(activity: &Activity) {
     }
 }
 
-/// Takes the note of a call back, which has returned.
+/// Removes the note of a call that has returned.
 #[inline]
 pub(super) fn forget_call() {
     emptied_file();

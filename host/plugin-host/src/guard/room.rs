@@ -50,7 +50,7 @@ impl Room {
         (unsafe { libc::mprotect(guard, page, libc::PROT_NONE) } == 0).then_some(room)
     }
 
-    /// Returns the start of it, for a plugin to write to.
+    /// Returns its start, for a plugin to write to.
     pub(super) fn start(&mut self) -> *mut u8 {
         self.start
     }

@@ -21,7 +21,7 @@ const SLOTS: usize = 4;
 
 /// The beginning of the memory.
 struct Block {
-    /// Id of the program's process, shifted by 32, and the exit code that it ends with; 0 until it ends by itself.
+    /// Id of the program's process, shifted by 32, and its exit code; 0 until it ends on its own.
     end: AtomicU64,
     /// True if the program has reported why it ends.
     has_reported: AtomicBool,
@@ -88,13 +88,13 @@ pub(super) fn is_parent() -> bool {
     IS_PARENT.load(Ordering::Relaxed)
 }
 
-/// Records, just before the program ends by itself, its exit code. Async-signal-safe.
+/// Records the exit code just before the program ends on its own. Async-signal-safe.
 pub(super) fn note_end(code: c_int) {
     let Some(block) = shared() else { return };
     block.end.store(end_of(own_id(), code), Ordering::SeqCst);
 }
 
-/// Returns whether this process has said that it ends with this code: it, and not a copy of it.
+/// Returns whether this process, and not a copy of it, has reported that it ends with this code.
 pub(super) fn has_noted_end(process: libc::pid_t, code: c_int) -> bool {
     block().end.load(Ordering::SeqCst) == end_of(process, code)
 }
@@ -197,8 +197,8 @@ pub(super) unsafe fn seen<T>(address: *const T) -> Option<&'static T> {
     unsafe { address.as_ref() }
 }
 
-/// Keeps a value for ever, visible to the parent, if there is one and as long as there is room. Values that
-/// it refers to are kept in the same way.
+/// Keeps a value forever, visible to the parent, if there is one and as long as there is room. Values that it refers to
+/// are kept in the same way.
 pub(super) fn keep<T: Sync + 'static>(value: T) -> &'static T {
     let Some(room) = room(Layout::new::<T>()) else { return Box::leak(Box::new(value)) };
     let room = room.cast::<T>();

@@ -154,7 +154,7 @@ impl StateAtStart {
         }
     }
 
-    /// Restores the calling thread, if it is the saved one: the others end when they have issued.
+    /// Restores the calling thread, if it is the saved one: the others end after issuing.
     pub(crate) fn put_back(&self, plugin: &'static str) {
         if let Some((thread, state)) = &*self.0.lock()
             && *thread == thread::current().id()

@@ -87,11 +87,11 @@ pub enum LoadStep {
     Library,
     /// The entry answers with a table of a version that the host speaks.
     Entry,
-    /// The functions of the table that have to be there are looked for.
+    /// The required functions of the table are checked.
     Functions,
     /// The manifest is read and checked.
     Manifest,
-    /// Read the extensions that the manifest declares, and the ones that are merely there.
+    /// Read the extensions: the declared ones, and further existing ones.
     Extensions,
 }
 

@@ -53,7 +53,7 @@ impl<T> Grown<T> {
     }
 }
 
-/// Filled in behind the room for a reason.
+/// Written behind the room for a reason.
 const BEYOND: u8 = 0xa5;
 
 impl LoadedPlugin {

@@ -90,7 +90,7 @@ pub(super) fn check_functions(table: &ProctorPlugin, reader: Reader<'_>) -> Resu
     first_missing(&functions, reader)
 }
 
-/// The functions of a plugin that runs batches.
+/// Checks the functions of a plugin that runs batches.
 pub(super) fn check_batch_functions(
     table: &ProctorPlugin,
     reader: Reader<'_>,

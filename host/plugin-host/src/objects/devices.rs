@@ -28,11 +28,11 @@ pub struct DeviceList {
     pub in_parallel: bool,
 }
 
-/// The list as far as the plugin has written it.
+/// The part of the list that the plugin has written.
 struct Collected<'a> {
     reader: Reader<'a>,
     devices: Vec<Device>,
-    /// First error; everything after it is dropped.
+    /// First error; later ones are dropped.
     problem: Option<PluginHostError>,
 }
 

@@ -6,11 +6,11 @@ use proctor_plugin_api::abi::{PROCTOR_TEXT_LENGTH_MAX, ProctorString};
 
 use crate::{error::PluginHostError, foreign::Reader};
 
-/// The explanation as far as the plugin has written it.
+/// The part of the explanation that the plugin has written.
 pub(crate) struct Explanation<'a> {
     plugin: &'a str,
     text: String,
-    /// First error; everything after it is dropped.
+    /// First error; later ones are dropped.
     problem: Option<PluginHostError>,
 }
 

@@ -6,7 +6,7 @@ use proctor_plugin_api::abi::ProctorString;
 
 use crate::{call::Call, error::PluginHostError};
 
-/// A handle that a plugin gave out. The host never looks behind it.
+/// A handle from a plugin. The host never dereferences it.
 #[derive(Debug)]
 pub(crate) struct Handle<T>(NonNull<T>);
 

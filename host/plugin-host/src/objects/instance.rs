@@ -197,7 +197,7 @@ impl Instance {
         self.index
     }
 
-    /// Runs prepared samples as one batch and throws the outputs away. [main thread]
+    /// Runs prepared samples as one batch and discards the outputs. [main thread]
     ///
     /// # Errors
     /// Fails for a wrong state, a sample that is not prepared, more samples than demanded, or if the plugin cannot.
@@ -244,7 +244,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Calls a hook, and returns whether it says OK.
+    /// Calls a hook, and returns whether it succeeds.
     fn hook(&mut self, call: Call, hook: InstanceFunction) -> bool {
         let instance = self.handle.as_ref().map_or(ptr::null_mut(), Handle::get);
         let told = checked(self.activity, call, |error| {

@@ -27,8 +27,8 @@ pub struct Issuer {
 }
 
 impl Model {
-    /// Returns the hands of all threads that issue in a test. The threads take turns, unless the plugin says that it
-    /// takes several queries at the same time. [main thread]
+    /// Returns a handle for each issuing thread of a test. The threads take turns, unless the plugin says that it takes
+    /// several queries at the same time. [main thread]
     ///
     /// # Errors
     /// No issue extension, or another thread.

@@ -186,7 +186,7 @@ impl Slot {
         Ok(slot)
     }
 
-    /// Returns whether the plugin had this batch, which it has no more.
+    /// Returns whether the plugin had this batch and no longer has it.
     fn take_back(&self, id: u64) -> bool {
         // Acquire: pairs with the release of the lane, and of the plugin's threads.
         self.outstanding.compare_exchange(id, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()

@@ -314,7 +314,7 @@ impl ModelInner {
         self.handle.get()
     }
 
-    /// Returns whether rooms for outputs are to be marked.
+    /// Returns whether rooms for outputs must be marked.
     #[inline]
     pub(super) fn marks_outputs(&self) -> bool {
         self.marks_outputs.load(Ordering::Relaxed)

@@ -91,8 +91,9 @@ impl OutputBuffer {
         }
     }
 
-    /// Takes over the plugin's answer for one sample: copies lent outputs and returns them, once, regardless
-    /// of other errors; checks each size; moves the outputs together. Returns whether the response is whole.
+    /// Adopts the plugin's answer for one sample: copies lent outputs and returns them, once, regardless of other
+    /// errors; checks each size; moves the outputs together. checks each size; moves the outputs together. Returns
+    /// whether the response is whole.
     ///
     /// Without `is_ok` nothing is checked or copied, only given back. `wrong` gets the output and its size in bytes.
     ///

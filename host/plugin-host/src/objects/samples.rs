@@ -211,7 +211,7 @@ impl Prepared {
         &raw const self.set
     }
 
-    /// Kinds of the memory that they lie in, in the order of the ranges.
+    /// Returns the kinds of their memory, in the order of the ranges.
     pub(crate) fn memory_kinds(&self) -> Vec<MemoryKind> {
         self.ranges.iter().filter_map(|range| MemoryKind::from_code(range.kind)).collect()
     }

@@ -23,7 +23,7 @@ pub(super) struct Work {
     batch: Vec<QuerySample>,
     /// Outcome of each of its samples, and its number of tokens.
     results: Vec<(SampleStatus, u32)>,
-    /// Always empty between calls; kept for its room.
+    /// Empty between calls; kept for its capacity.
     responses: Vec<QuerySampleResponse<'static>>,
 }
 
@@ -119,8 +119,7 @@ impl Work {
         }
     }
 
-    /// Takes over the plugin's results for the batch, once: of its outputs only successful ones (`is_ok`),
-    /// and without faults about them unless they are judged.
+    /// Adopts the plugin's results for the batch, once:
     ///
     /// # Safety
     /// The plugin vouches for what it wrote to the arrays.

@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// Returns the functions of the host that record, with its own context. Valid for ever.
+/// Returns the functions of the host that record, with its own context. Valid forever.
 pub(super) fn of(host: &ProctorHost) -> *const ProctorHost {
     // SAFETY: the table is plain data.
     let own = || HostTable(unsafe { std::ptr::read(host) });

@@ -14,7 +14,7 @@ pub enum DoneProblem {
     /// The structure is null, not aligned, or of a size that cannot be; the text names it.
     #[error("{0}")]
     Structure(String),
-    /// No batch has had this id.
+    /// No batch has ever had this id.
     #[error("no batch has this id")]
     Unknown,
     /// The batch was done before.
@@ -23,7 +23,7 @@ pub enum DoneProblem {
     /// The batch's instance has ended, or is destroyed.
     #[error("its instance has come to its end")]
     Ended,
-    /// The call that was to take it has failed.
+    /// The call that submitted it has failed.
     #[error("the plugin had refused it")]
     Refused,
 }

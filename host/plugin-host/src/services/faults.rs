@@ -61,7 +61,7 @@ pub enum PluginFault {
     #[error("plugin {plugin}: {words}")]
     Garbled {
         plugin: String,
-        /// The words, as far as they can be shown.
+        /// The words, as far as they are printable.
         words: String,
     },
     /// A call failed, or its outputs are wrong.

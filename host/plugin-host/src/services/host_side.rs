@@ -26,8 +26,7 @@ const FAULT_LENGTH_MAX: usize = 2 * PROCTOR_MESSAGE_LENGTH_MAX;
 /// Maximum number of kinds of faults that are taken over at a time. There are fewer kinds.
 const FAULTS_MAX: usize = 64;
 
-/// The host's side of an opened plugin, which does not keep it open and stays when it is closed: its threads may call
-/// the host to the end of the process. Copies are the same one.
+/// The host's side of an opened plugin, which does not keep it open and outlives it: Copies are the same one.
 #[derive(Clone, Copy)]
 pub struct HostSide(&'static HostContext);
 
@@ -102,8 +101,8 @@ impl HostSide {
         Notes { faults: self.take_faults(), metrics: self.metrics(), stages: self.stages() }
     }
 
-    /// Takes over the notes of another host: faults are added, figures and stages replace its previous ones.
-    /// The plugin may have written them itself, so no more is kept than the other host would have taken.
+    /// Adopts the notes of another host: faults are added, figures and stages replace its previous ones. The plugin may
+    /// have written them itself, so no more is kept than the other host would have taken.
     pub fn take_over(self, mut notes: Notes) {
         let faults = notes.faults.drain(..).take(FAULTS_MAX);
         faults.for_each(|fault| self.0.faults.add(self.readable_fault(fault)));

@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-/// Creates the context of a backend and its table, both for ever.
+/// Creates the context of a backend and its table, both forever.
 pub(crate) fn leak(
     plugin: &'static str,
     services: HostServices,

@@ -63,7 +63,7 @@ impl Metrics {
     }
 }
 
-/// Returns a name or a unit, if it is one.
+/// Returns a valid name or unit.
 fn text(bytes: &[u8]) -> Option<&str> {
     let is_right = bytes.len() <= PROCTOR_METRIC_NAME_LENGTH_MAX && bytes.iter().all(u8::is_ascii_graphic);
     str::from_utf8(bytes).ok().filter(|_| is_right)

@@ -18,7 +18,7 @@ const TOP: f64 = 32.0;
 const BOTTOM: f64 = 40.0;
 /// Width of the inner picture, in its own units.
 const INNER_WIDTH: f64 = 1000.0;
-/// Share of the width beyond which a label stands left of its place.
+/// Share of the width beyond which a label is left of its place.
 const TURN: f64 = 0.3;
 /// Minimum distance of two labels along y.
 const LINE: f64 = 17.0;
@@ -188,7 +188,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// Writes the next to a point: below and right of it, or above and left near the right edge.
+    /// Writes a label next to a point: below and right of it, or above and left near the right edge.
     pub(crate) fn label(&mut self, x: f64, y: f64, text: &str) {
         let (Some(x), y) = (self.x.scale.place(x), self.pixel_y(y)) else { return };
         if !y.is_finite() {

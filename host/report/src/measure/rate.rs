@@ -2,7 +2,7 @@
 
 use crate::measure::columns::Cut;
 
-/// Events per second in each column.
+/// Returns the events per second in each column.
 pub(crate) fn rates(instants_ns: impl Iterator<Item = u64>, cut: Cut) -> Vec<f64> {
     let mut counts = vec![0_u64; cut.count];
     for instant_ns in instants_ns {

@@ -75,7 +75,7 @@ pub(crate) fn figure(html: &mut Html, picture: impl FnOnce(&mut Html), key: &[(&
     html.text("\n");
 }
 
-/// Details that are folded until they are opened.
+/// Writes details that are folded until they are opened.
 pub(crate) fn folded(html: &mut Html, title: &str, content: impl FnOnce(&mut Html)) {
     html.within("details", &[], |html| {
         html.leaf("summary", &[], title);

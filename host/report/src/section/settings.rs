@@ -1,4 +1,4 @@
-//! The settings with their origins, the ones that were chosen first.
+//! The settings with their origins, the chosen ones first.
 
 use std::collections::BTreeMap;
 

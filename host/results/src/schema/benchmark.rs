@@ -29,7 +29,7 @@ pub struct BenchmarkPart {
     /// Accuracy of the reference.
     #[serde(default = "nan", deserialize_with = "or_nan")]
     pub accuracy_reference: f64,
-    /// Share of it that passes.
+    /// Share of the queries that must meet it.
     #[serde(default = "nan", deserialize_with = "or_nan")]
     pub accuracy_target_ratio: f64,
 }

@@ -9,7 +9,7 @@ pub struct EnergyPart {
     pub joules: f64,
     /// `None` without an answered sample.
     pub joules_per_sample: Option<f64>,
-    /// Energy over the length of the test.
+    /// Mean power over the length of the test, in W.
     pub mean_watts: f64,
     /// Throughput per watt, the same as samples for each joule; `None` without a joule or an answered sample.
     pub samples_per_second_per_watt: Option<f64>,

@@ -29,7 +29,7 @@ pub struct Finding {
     /// Length of a run that follows the remedy; for more queries, the time that they add.
     #[serde(default)]
     pub time_s: Option<f64>,
-    /// All of it as a sentence.
+    /// The whole finding as a sentence.
     pub text: String,
 }
 
@@ -67,7 +67,7 @@ pub enum RemedyPart {
     },
     /// Issue more queries.
     MoreQueries {
-        /// The setting that says how many.
+        /// The setting that determines the number.
         setting: String,
         /// Value of the setting.
         value: u64,

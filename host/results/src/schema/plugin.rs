@@ -47,7 +47,7 @@ pub struct PluginPart {
     /// Index of the device of each instance, if it lists devices.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub instance_devices: Vec<u32>,
-    /// Form in which it was given its work: `batches` or `whole queries`.
+    /// Form of its work: `batches` or `whole queries`.
     #[serde(default)]
     pub dispatch: String,
     /// The process of its own, if it had one.
@@ -103,7 +103,7 @@ pub struct PluginMetricPart {
     pub count: u64,
 }
 
-/// An input as the plugin was given it.
+/// An input as the plugin received it.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct InputPart {
     /// Name of the input.
@@ -181,6 +181,6 @@ pub struct IsolationPart {
     pub capabilities: String,
     /// `denied`; `allowed` if the settings say so; or `open`.
     pub network: String,
-    /// Keys of the above that are the process's own word, from before it had any code of the plugin.
+    /// Keys of the above that only the process itself can confirm, from before it had any code of the plugin.
     pub word_of_process: Vec<String>,
 }

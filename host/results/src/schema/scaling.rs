@@ -44,7 +44,7 @@ pub struct ScalingPart {
 }
 
 impl ScalingPart {
-    /// Decisions until it had settled for the first time.
+    /// =T
     #[must_use]
     pub fn decisions_to_settle(&self) -> Option<usize> {
         self.decisions.iter().position(|decision| decision.is_settled).map(|index| index + 1)
@@ -69,8 +69,8 @@ pub enum LatencyFrom {
 }
 
 impl LatencyFrom {
-    /// Service times that fit into a latency: one from the start of the batch; two from the arrival, as a sample may
-    /// find all instances at work.
+    /// Returns the number of service times in a latency: one from the start of the batch; two from the arrival, since a
+    /// sample may find all instances at work.
     #[must_use]
     pub fn service_times(self) -> u64 {
         match self {

@@ -54,10 +54,10 @@ pub struct TestPart {
     /// The median lateness, in ns.
     #[serde(default)]
     pub issue_delay_p50_ns: u64,
-    /// Lateness that 99 % of the queries keep, in ns.
+    /// 99th percentile of the lateness of queries, in ns.
     #[serde(default)]
     pub issue_delay_p99_ns: u64,
-    /// Lateness that 99.9 % of the queries keep, in ns.
+    /// 99.9th percentile of the lateness of queries, in ns.
     #[serde(default)]
     pub issue_delay_p99_9_ns: u64,
     /// Figures of a performance run.
@@ -80,7 +80,7 @@ pub struct TestPart {
     /// The course of a policy that scales, if one did; a course with reasons of a later version is left out.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
     pub scaling: Option<ScalingPart>,
-    /// Queries that the plugin was BUSY for, where it takes whole queries.
+    /// Queries for which the plugin was BUSY, if it takes whole queries.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
     pub busy: Option<BusyPart>,
     /// The accuracy phases of a test of accuracy and performance in one.

@@ -65,7 +65,7 @@ pub struct LogResult {
     log: PathBuf,
     benchmark: String,
     dataset: String,
-    /// The round, unless it does not have the benchmark.
+    /// The round, if it has the benchmark.
     #[serde(skip_serializing_if = "Option::is_none")]
     rules: Option<&'static str>,
     /// Origin of the target, its reference, and the required share of it.

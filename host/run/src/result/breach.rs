@@ -20,7 +20,7 @@ pub(crate) enum RunFault {
     NoPerformancePhase,
     /// The accuracy run did not end.
     NoPerformanceRun,
-    /// The rules want more runs.
+    /// The rules require more runs.
     TooFewRuns { made: u64, planned: u64 },
 }
 
@@ -74,7 +74,7 @@ pub(super) fn breaches(
     breaches
 }
 
-/// Findings for which no run with this plugin is VALID: random weights, and answers within its reach.
+/// Returns the findings for which no run with this plugin is VALID:
 pub fn objections(plugin: &PluginPart) -> impl Iterator<Item = Finding> {
     let exposed = plugin.isolation.iter().filter_map(|it| it.objection.clone()).map(Fault::Exposed);
     plugin.model_files.iter().filter_map(model_files::objection).chain(exposed).map(Finding::of_run)

@@ -109,7 +109,7 @@ impl Known<'_> {
         }
     }
 
-    /// Host, step on the host, and device, for each item.
+    /// Returns the parameters of the host, of a step on the host, and of the device, for each item.
     fn times(&self, row: &Row) -> [Parameter; 3] {
         if let Some((by, times)) = self.of_same(row) {
             let parameter = |value| Parameter { value, origin: Origin::Pinned { by } };

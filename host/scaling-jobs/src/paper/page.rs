@@ -25,7 +25,7 @@ pub fn tables() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Parameters of each job, with the source of each.
+/// Formats the parameters of each job, with the source of each.
 fn parameters() -> String {
     let row = |job: &PaperJob| {
         let it = &job.surface;

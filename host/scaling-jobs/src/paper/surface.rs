@@ -2,8 +2,8 @@
 
 use proctor_scaling::{Knobs, Surface};
 
-/// Sharpness with which the slower of host and device decides the time of a batch: 1 would add their times
-/// up, infinity take the longer one.
+/// Sharpness with which the slower of host and device determines the time of a batch: 1 adds their times, infinity
+/// takes the longer one.
 ///
 /// Pinned by the five jobs that Tables 5 and 6 have at two counts (2, 9, 10, 19, 29): of halves, 2.5 leaves the least
 /// squares, 0.8 % on average.

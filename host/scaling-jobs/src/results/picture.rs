@@ -24,7 +24,8 @@ impl Course {
     }
 }
 
-/// Tail latency with its target, and both knobs, over time: three panels for each course, one below the other.
+/// Draws the tail latency with its target, and both knobs, over time: three panels for each course, one below the
+/// other.
 pub(super) fn courses(title: &str, courses: &[&Course]) -> String {
     let mut picture = Panels::new(title, 3 * courses.len());
     for Course { policy, spans, lasted_ns } in courses {

@@ -49,7 +49,7 @@ impl Run {
     }
 }
 
-/// A surface whose every batch takes the mean: a tail on it is the mean.
+/// A surface on which every batch takes the mean: a tail on it is the mean.
 pub(super) struct Mean<'a>(pub(super) &'a JobSurface);
 
 impl Surface for Mean<'_> {

@@ -41,7 +41,7 @@ pub(super) fn complete(rows: &[Vec<f64>], known: &[(usize, f64)], count: usize, 
     estimated
 }
 
-/// Known cells by number of instances, without cells that no latency can be in, ascending in both.
+/// Returns the known cells by number of instances, without cells with an impossible latency, ascending in both.
 fn ordered(known: &[(usize, f64)]) -> Vec<(usize, f64)> {
     let mut known: Vec<_> = known
         .iter()
@@ -84,7 +84,7 @@ fn low_rank(rows: &[Vec<f64>], known: &[(usize, f64)], unit: f64, rank: usize) -
     Some((0..column_count).map(cell).collect())
 }
 
-/// Coefficients of the directions with which the cells come out best; none if the cells do not determine them.
+/// Returns the coefficients of the directions that fit the cells best; `None` if the cells do not determine them.
 fn least_squares(used: &[Direction], cells: &[(usize, f64)]) -> Option<Vec<f64>> {
     let at_cells = |it: &Direction| cells.iter().map(|(column, _)| it.vector[*column]).collect::<Vec<_>>();
     let vectors: Vec<Vec<f64>> = used.iter().map(at_cells).collect();

@@ -11,8 +11,8 @@ use crate::{
 /// The rival of the DNNScaler paper (section 4.1): batches grow by 4 samples until the tail is above the target, and
 /// then shrink by a tenth until it is not. The number of instances stays as it is.
 ///
-/// Clipper continues to increase after a back-off for ever. Here it rests at the backed-off size, as in the paper's
-/// Fig. 7, until the tail is above the target again, or so far below its old value that a larger size may fit.
+/// Clipper continues to increase after a back-off forever. Here it rests at the backed-off size, as in the paper's Fig.
+/// 7, until the tail is above the target again, or so far below its old value that a larger size may fit.
 ///
 /// It knows no rate: if samples arrive more slowly than they are served, batches hold what has arrived, the
 /// tail does not rise with their bound, and the bound grows to the allowed maximum.

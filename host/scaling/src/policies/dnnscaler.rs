@@ -55,7 +55,7 @@ impl Default for DnnScalerSettings {
 /// The variants in which the paper gives its rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
-    /// The text of section 3.3, with a rest where the search would continue for ever.
+    /// The text of section 3.3, with a rest where the search would continue forever.
     Text,
     /// Algorithm 1 to the letter, except for line 13: the tail is the last window's.
     Algorithm,

@@ -47,7 +47,7 @@ pub struct Joint {
     serves_all: bool,
     /// True if it has settled because nothing is within the target.
     is_infeasible: bool,
-    /// Change of the mean latency that makes another system of it, as a natural logarithm.
+    /// Change of the mean latency that indicates another system, as a natural logarithm.
     tolerance: f64,
 }
 
@@ -96,8 +96,8 @@ const EXPLORING_MAX: usize = 4;
 /// Moves after which the best is taken, so that there are fewer than ten decisions.
 const MOVES_MAX: usize = 8;
 
-/// Change of the mean latency that makes another system of it, as a natural logarithm, at first. Each time that it has
-/// led nowhere else it grows by half: on a machine that others use the mean changes without end.
+/// Initial change of the mean latency that indicates another system, as a natural logarithm. Each time that it has led
+/// nowhere else it grows by half: on a machine that others use the mean changes without end.
 const DRIFT: f64 = 0.12;
 
 /// Standard deviations by which the mean latencies of two windows differ if the system is another.

@@ -14,7 +14,7 @@ inventory::submit! {
 ///
 /// A smaller batch goes in two cases: after a flush, and when every instance is idle. The second one is needed because
 /// the load generator says that nothing more will come only at the end of a run: SingleStream issues no query before
-/// the last one is complete, so fewer than `batch_size` samples would wait for ever. While an instance is busy there is
+/// the last one is complete, so fewer than `batch_size` samples would wait forever. While an instance is busy there is
 /// no such danger, because its completion is its own event, and waiting may fill the batch.
 ///
 /// The price is that the first samples that reach an idle system go alone. A server that never waits would do

@@ -41,7 +41,7 @@ use crate::sync::{Apart, AtomicU64, Condvar, Mutex, MutexGuard, lock};
 /// wake-up, so that spinning costs at most twice as much as the better of the two.
 pub(super) const SPIN_NS: u64 = 50_000;
 
-/// A spinner that was not heard of for so long is taken to have lost its processor, which others want then.
+/// Time of silence after which a spinner counts as having lost its processor to others.
 pub(super) const SILENT_NS: u64 = 20_000;
 
 /// The batcher, and the threads that wait for it.
@@ -125,7 +125,7 @@ impl<C: Clock> Dispatcher<C> {
         self.announce(state, self.clock.now_ns());
     }
 
-    /// Makes all threads leave after their batch, and returns the samples that still waited.
+    /// Tells all threads to leave after their batch, and returns the samples that still waited.
     pub(super) fn stop(&self) -> Vec<QuerySample> {
         let mut state = lock(&self.state);
         state.stopping = true;
@@ -159,7 +159,7 @@ impl<C: Clock> Dispatcher<C> {
         Ok(number)
     }
 
-    /// Makes the instance of this number, or the newest, leave after its batch.
+    /// Tells the instance of this number, or the newest, to leave after its batch.
     pub(super) fn retire(&self, instance: Option<usize>) -> Result<usize, KnobError> {
         let mut state = lock(&self.state);
         let number = state.roster.retire(instance)?;

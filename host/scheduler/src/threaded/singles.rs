@@ -102,7 +102,7 @@ impl<C: Clock> Singles<C> {
         }
     }
 
-    /// Puts samples into the queue. Returns how many of them were taken; after a stop none is. [any thread]
+    /// Puts samples into the queue. Returns the number of accepted ones; after a stop none is. [any thread]
     pub(super) fn arrive(&self, samples: &[QuerySample]) -> usize {
         if self.stopping.load(Acquire) {
             return 0;
@@ -131,14 +131,14 @@ impl<C: Clock> Singles<C> {
         Some(sample)
     }
 
-    /// Makes all threads leave after their sample. Waiting samples have to be drained.
+    /// Tells all threads to leave after their sample. Waiting samples have to be drained.
     pub(super) fn stop(&self) {
         self.stopping.store(true, SeqCst);
         fence(SeqCst);
         self.seats.iter().filter_map(|seat| seat.thread.get()).for_each(thread::Thread::unpark);
     }
 
-    /// Makes the instance of this number leave after its sample.
+    /// Tells the instance of this number to leave after its sample.
     pub(super) fn retire(&self, instance: usize) {
         self.seats[instance].retired.store(true, SeqCst);
         fence(SeqCst);

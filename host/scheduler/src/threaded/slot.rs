@@ -91,7 +91,7 @@ impl Slot {
         }
     }
 
-    /// Returns one look, `None` if the batch changed meanwhile.
+    /// Returns one snapshot, `None` if the batch changed meanwhile.
     fn look(&self, instance: usize) -> Option<InFlight> {
         let version = self.version.load(Acquire);
         let in_flight = self.read(instance);

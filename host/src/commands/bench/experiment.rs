@@ -8,7 +8,7 @@ use proctor_bed::{Dispatch, Interrupt, NullRun, direct_run, figures::query_laten
 use proctor_results::LatencyPart;
 use proctor_words::HostError;
 
-/// A rate that no harness keeps up with, so that every query is overdue.
+/// A rate beyond every harness, so that every query is overdue.
 const SATURATING_QPS: f64 = 2e7;
 /// Target for the rate of one issuing thread.
 const SATURATED_INLINE_QPS: f64 = 4e6;
@@ -156,7 +156,7 @@ impl Experiment {
     }
 }
 
-/// SingleStream or MultiStream for a time; more queries are generated than can be issued.
+/// Returns settings of SingleStream or MultiStream for a time; more queries are generated than can be issued.
 pub(super) fn closed_loop(scenario: Scenario, duration_ms: u64) -> TestSettings {
     TestSettings {
         scenario,
@@ -169,7 +169,7 @@ pub(super) fn closed_loop(scenario: Scenario, duration_ms: u64) -> TestSettings 
     }
 }
 
-/// Server with every query overdue.
+/// Returns settings of Server with every query overdue.
 pub(super) fn saturated(query_count: u64) -> TestSettings {
     TestSettings {
         scenario: Scenario::Server,

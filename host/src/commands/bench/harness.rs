@@ -1,4 +1,4 @@
-//! `host bench` and `host bench harness`: every experiment in turn, over and over, and the table at the end.
+//! `host bench` and `host bench harness`: run every experiment in turn, repeatedly, and print the table at the end.
 
 use super::{
     experiment::{Experiment, Figure, Lengths, Of, Target, added_by_boundary_ns, experiments},

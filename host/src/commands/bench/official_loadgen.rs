@@ -28,7 +28,7 @@ const SCRIPT: &str = include_str!("official_loadgen.py");
 /// The package that brings the module, in the version that this load generator follows.
 const PACKAGE: &str = "mlcommons-loadgen==6.0.17";
 
-/// Notes without which the comparison cannot be read.
+/// Notes that are needed to read the comparison.
 pub(super) const NOTES: &[&str] = &[
     "The official LoadGen is driven from Python, whose callbacks and objects take most of the time in SingleStream, \
      MultiStream, saturated Server and Offline. What it reaches from C++ (-O3, null system, trace off) on a machine of this \

@@ -55,7 +55,7 @@ pub(crate) struct PageFlags {
     markdown: bool,
 }
 
-/// A page that was made.
+/// A finished page.
 #[derive(Debug, Serialize, Deserialize)]
 struct Made {
     seconds: f64,

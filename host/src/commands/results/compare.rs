@@ -97,7 +97,7 @@ fn in_text(answers: &[Answer]) -> String {
     answers.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the error of the program for one of a comparison.
+/// Converts the error of a comparison into the program's.
 pub(crate) fn host_error(error: CompareError) -> HostError {
     let is_usage = error.is_usage();
     let text = with_cause(&error);

@@ -51,7 +51,7 @@ pub(crate) struct ExportFlags {
     output: Option<PathBuf>,
 }
 
-/// Writes an export that has been read already.
+/// Writes an export from the loaded data.
 type WriteExport = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()>>;
 
 impl ExportFlags {

@@ -65,12 +65,12 @@ pub(super) fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// Returns the greater one; a NaN if there is one.
+/// Returns the greater number; a NaN if there is one.
 pub(super) fn greater(x: f64, y: f64) -> f64 {
     if x.is_nan() || x > y { x } else { y }
 }
 
-/// Returns the lesser one; a NaN if there is one.
+/// Returns the lesser number; a NaN if there is one.
 fn lesser(x: f64, y: f64) -> f64 {
     if x.is_nan() || x < y { x } else { y }
 }

@@ -8,7 +8,7 @@ use crate::tensor::{Array, Values, element_count, is_real};
 pub(super) struct Operands<'a>(&'a [Option<&'a Array>]);
 
 impl<'a> Operands<'a> {
-    /// Checks each operand by itself.
+    /// Checks each operand on its own.
     pub(super) fn new(inputs: &'a [Option<&'a Array>]) -> Result<Self, String> {
         for input in inputs.iter().flatten() {
             let count = match &input.values {
@@ -41,7 +41,7 @@ impl<'a> Operands<'a> {
         Ok((needed, std::array::from_fn(|at| find(NEEDED + at))))
     }
 
-    /// Returns all operands, of an operator that takes any number of them, but one at least.
+    /// Returns all operands of an operator that takes any number of them, but at least one.
     pub(super) fn all(&self) -> Result<(&'a Array, Vec<&'a Array>), String> {
         let all: Option<Vec<_>> = self.0.iter().copied().collect();
         let all = all.ok_or("an operand is missing")?;

@@ -116,7 +116,7 @@ struct Layer<'a> {
 }
 
 impl Layer<'_> {
-    /// Takes the state one step further. A GRU leaves `c` alone.
+    /// Advances the state by one step. A GRU leaves `c` alone.
     fn step(&self, x: &[f64], h: &mut [f64], c: &mut [f64]) {
         let from_x = affine(self.w, x, &self.bias[..self.bias.len() / 2]);
         match self.parameters.cell {

@@ -36,7 +36,7 @@ pub(super) fn result(
     Ok(result)
 }
 
-/// Returns the elements of the only result of an operator, which is of f32.
+/// Returns the elements of the only result of an operator, which must be f32.
 pub(super) fn values(op: Op, inputs: &[&Array], shape: &[usize]) -> Vec<f64> {
     result(op, inputs, ElementType::F32, shape).unwrap().reals().unwrap().to_vec()
 }

@@ -24,7 +24,7 @@ struct Axis {
 /// Elements of an image along one dimension, a fixed distance apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Span {
-    /// Windows, or elements of a window, that meet them.
+    /// Windows, or elements of a window, that overlap them.
     by: Range<usize>,
     /// Index of the first in the image.
     first: usize,
@@ -44,7 +44,7 @@ impl Axis {
     }
 }
 
-/// Positions within `extent`, of `count` that are `step` apart from `first` on.
+/// Returns the positions within `extent`, of `count` that are `step` apart from `first` on.
 fn span(first: i128, step: usize, count: usize, extent: usize) -> Span {
     let step = step as i128;
     // Number of positions before `bound`, at most `count`.

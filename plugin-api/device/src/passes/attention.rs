@@ -166,7 +166,7 @@ impl<'a> Pattern<'a> {
         (factor.is_finite() && self.shape(x) == self.shape(result(node)?)).then_some((x, factor))
     }
 
-    /// Returns the one element of a constant.
+    /// Returns the only element of a constant.
     fn number(&self, id: ValueId) -> Option<f64> {
         let constant = self.graph.value(id).constant.as_ref()?;
         let is_one = constant.shape.iter().all(|extent| *extent == 1);
@@ -182,7 +182,7 @@ fn operands(node: &Node, op: &Op) -> Option<(ValueId, ValueId)> {
     }
 }
 
-/// Returns the one result of a node.
+/// Returns the only result of a node.
 fn result(node: &Node) -> Option<ValueId> {
     match node.outputs[..] {
         [Some(result)] => Some(result),

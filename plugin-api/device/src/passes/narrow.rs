@@ -1,4 +1,4 @@
-//! Models in f32 as ones in f16 or bf16.
+//! Converts models in f32 to f16 or bf16.
 
 use std::mem;
 

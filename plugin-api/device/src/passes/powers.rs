@@ -38,7 +38,7 @@ pub(super) fn multiply(graph: &mut Graph) {
     graph.nodes = nodes;
 }
 
-/// Returns the shape of the one result of a node.
+/// Returns the shape of a node's only result.
 fn result_shape(graph: &Graph, node: &Node) -> Vec<usize> {
     node.outputs.first().copied().flatten().map_or_else(Vec::new, |result| graph.value(result).shape.clone())
 }

@@ -107,7 +107,7 @@ pub struct KernelCall {
 }
 
 impl Call {
-    /// Returns the kernel, if it is the call of one.
+    /// Returns the kernel, if it is a kernel call.
     #[must_use]
     pub fn kernel(&self) -> Option<&KernelCall> {
         match &self.work {

@@ -98,7 +98,7 @@ pub struct ConvolutionEnd {
     pub bias: usize,
     /// Offset of the residual in its memory, of the shape of y, if one is added.
     pub residual: Option<usize>,
-    /// Returns whether f(x) is max(x, 0), and not x.
+    /// Whether f(x) is max(x, 0), and not x.
     pub is_rectified: bool,
 }
 

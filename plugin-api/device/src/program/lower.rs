@@ -82,7 +82,7 @@ fn forget_unread_constants(buffers: &mut [Buffer], calls: &[Call]) {
 struct Lowering<'a> {
     graph: &'a Graph,
     tuning: Tuning,
-    /// Returns whether the device's library takes a convolution.
+    /// Function that returns whether the device's library takes a convolution.
     takes: &'a mut dyn FnMut(&Convolution) -> bool,
     /// Number of readers of each value, nodes and outputs.
     reader_counts: Vec<usize>,
@@ -97,7 +97,7 @@ struct Lowering<'a> {
 enum ValueState {
     /// A buffer holds the elements.
     Stored(View),
-    /// The values are still to be computed, one by one.
+    /// The values are not computed yet; each is computed on its own.
     Pending(Box<Pending>),
 }
 
@@ -139,7 +139,7 @@ impl<'a> Lowering<'a> {
         node.inputs.get(at).copied().flatten()
     }
 
-    /// Returns the value of the one result.
+    /// Returns the value of the only result.
     fn result(node: &Node) -> ValueId {
         match node.outputs[..] {
             [Some(result)] => result,

@@ -42,7 +42,7 @@ pub(super) fn read(element: ElementType, pointer: &str, at: &str) -> Result<Stri
     })
 }
 
-/// Lines that define RESULT_TYPE and WRITE_RESULT(value, to, at).
+/// Returns the lines that define RESULT_TYPE and WRITE_RESULT(value, to, at).
 ///
 /// # Errors
 /// Returns the type, in words, if kernels do not store it.

@@ -1,4 +1,4 @@
-//! Faults of a file that is to become a graph.
+//! Faults of a file on its way to a graph.
 
 use std::{fmt, ops::RangeInclusive, path::PathBuf};
 

@@ -94,8 +94,8 @@ impl Source {
         &self.file
     }
 
-    /// Shapes of the file's inputs for a batch: its size in place of a first extent that the file leaves open, and
-    /// `open` in place of any other.
+    /// Returns the shapes of the file's inputs for a batch: its size in place of a first extent that the file leaves
+    /// open, and `open` in place of any other.
     ///
     /// # Errors
     /// Returns a [`ReadError`] that names an input of unknown shape.

@@ -12,7 +12,7 @@ use crate::driver::{DeviceError, DeviceErrorKind, Driver};
 /// One co-located copy of a model: a lane for each batch in flight.
 pub struct DeviceInstance<D: Driver> {
     lanes: Vec<Arc<Mutex<Lane<D>>>>,
-    /// Takes batches to the threads of the lanes, if there is more than one.
+    /// Path of batches to the threads of the lanes, if there is more than one.
     flights: Option<Flights>,
 }
 

@@ -112,7 +112,7 @@ pub fn retinanet_anchors() -> Vec<Prior> {
     anchors
 }
 
-/// Anchors of each level of RetinaNet.
+/// =T
 #[must_use]
 pub fn retinanet_levels() -> Vec<Range<usize>> {
     let mut start = 0;

@@ -45,7 +45,7 @@ pub(crate) struct Convolution {
 }
 
 impl Padding {
-    /// Zeros before the first and after the last of `extent` places, for a kernel of `kernel` places.
+    /// Returns the zeros before the first and after the last of `extent` places, for a kernel of `kernel` places.
     pub(crate) fn around(self, extent: usize, kernel: usize, stride: usize) -> (usize, usize) {
         match self {
             Self::Each(zeros) => (zeros, zeros),

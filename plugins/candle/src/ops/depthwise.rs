@@ -14,8 +14,8 @@ use super::{
 pub(crate) struct Depthwise(Convolution);
 
 impl Depthwise {
-    /// Always applies ReLU6, even if the convolution asks for none. On the CPU the weights, which were rounded to the
-    /// precision, are widened to f32 here.
+    /// Creates the layer, which always applies ReLU6, even if the convolution requests none. On the CPU the weights,
+    /// which were rounded to the precision, are widened to f32 here.
     ///
     /// # Errors
     /// If the engine cannot convert them.

@@ -111,8 +111,9 @@ impl Layer {
         self.cells.iter().flat_map(PackedCell::weight_bytes).map(<[u8]>::len).sum()
     }
 
-    /// Makes the weights shared lines of the last-level cache by having the whole team read them together; see
-    /// [`priming`](mod@crate::priming). The first call by a schedule with [`Schedule::primed`] does it by itself.
+    /// Makes the weights shared lines of the last-level cache by letting the whole team read them together; see
+    /// [`priming`](mod@crate::priming). see [`priming`](mod@crate::priming). The first call by a schedule with
+    /// [`Schedule::primed`] does it by itself.
     pub fn prime(&self, team: &mut Team) -> Primed {
         // A team of one thread primes nothing, so the next one still has to.
         self.primed.fetch_or(team.threads() > 1, Ordering::Relaxed);

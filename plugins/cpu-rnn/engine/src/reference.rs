@@ -97,7 +97,7 @@ fn advance(spec: &LayerSpec, weights: &DirectionWeights<'_>, input: &[f64], stat
     }
 }
 
-/// Computes `matrix * vector + bias`, the bias zero where it is absent.
+/// Computes `matrix * vector + bias`, with a bias of zero if it is absent.
 fn product(matrix: &[f32], vector: &[f64], bias: &[f32]) -> Vec<f64> {
     let dot = |row: &[f32]| -> f64 { row.iter().zip(vector).map(|(a, b)| f64::from(*a) * b).sum() };
     let rows = matrix.chunks_exact(vector.len()).map(dot).enumerate();

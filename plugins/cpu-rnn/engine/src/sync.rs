@@ -5,9 +5,8 @@ mod primitives {
     pub(crate) use std::sync::atomic::AtomicU64;
     pub(crate) use std::thread::park;
 
-    /// One turn of a loop that waits for another core: soon without a pause, since a barrier takes a few hundred cycles
-    /// and a pause a hundred; later with one, for the other thread of this core; at last giving the core away, so that
-    /// a team on fewer cores than it has threads makes progress.
+    /// Makes one turn of a loop that waits for another core: later with one, for the other thread of this core; at last
+    /// giving the core away, so that a team on fewer cores than it has threads makes progress.
     #[inline]
     pub(crate) fn spin(turn: u32) {
         const WITHOUT_PAUSE: u32 = 256;
@@ -26,7 +25,7 @@ mod primitives {
     pub(crate) use loom::sync::atomic::AtomicU64;
     pub(crate) use loom::thread::park;
 
-    /// Lets another thread run. Two threads that both wait could alternate for ever, and a fruitless turn changes
+    /// Lets another thread run. Two threads that both wait could alternate forever, and a fruitless turn changes
     /// nothing, so after a second one in a row loom no longer distinguishes the execution from others.
     pub(crate) fn spin(turn: u32) {
         if turn > 0 {

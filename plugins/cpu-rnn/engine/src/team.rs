@@ -48,7 +48,7 @@ pub struct TeamOptions {
 }
 
 impl TeamOptions {
-    /// Pinned helpers, a free caller, 100 us of watching.
+    /// Returns the defaults: pinned helpers, a free caller, 100 us of watching.
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self {
@@ -266,7 +266,7 @@ impl Member<'_> {
         self.barrier.arrive(self.index, threads, round);
     }
 
-    /// The second half: waits for the others of the first `threads` threads.
+    /// Runs the second half: waits for the others of the first `threads` threads.
     ///
     /// # Panics
     /// If one of these threads has panicked.
@@ -354,7 +354,7 @@ fn help(shared: &Shared, index: usize, patience: Duration) {
     }
 }
 
-/// Returns the cores of a team's threads, the caller's first; empty where the operating system reports none.
+/// Returns the cores of a team's threads, the caller's first; empty if the operating system reports none.
 fn chosen_cores(options: &TeamOptions, threads: usize) -> Vec<usize> {
     if !options.cores.is_empty() {
         return options.cores.clone();

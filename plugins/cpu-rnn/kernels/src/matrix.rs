@@ -144,7 +144,7 @@ impl Matrix {
         self.data.bytes()
     }
 
-    /// Bias of the first column.
+    /// Returns the bias of the first column.
     #[inline(always)]
     pub(crate) fn bias(&self) -> *const f32 {
         self.bias.values().as_ptr()

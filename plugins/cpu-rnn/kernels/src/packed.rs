@@ -93,7 +93,7 @@ impl PackedWeights {
         self.peepholes.is_some()
     }
 
-    /// Peepholes of a block, `[i, f, o][lane]`, if there are any.
+    /// Returns the peepholes of a block, `[i, f, o][lane]`, if there are any.
     #[inline(always)]
     pub(crate) fn peepholes(&self, block: usize) -> Option<*const f32> {
         let all = self.peepholes.as_ref()?;

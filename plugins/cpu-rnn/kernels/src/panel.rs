@@ -2,7 +2,7 @@
 
 use crate::vector::Vector;
 
-/// `N` vectors of packed columns: where their first groups lie, and how far it is from group to group.
+/// `N` vectors of packed columns: the places of their first groups, and the distance from group to group.
 #[derive(Clone, Copy)]
 pub(crate) struct Panel<const N: usize> {
     /// First group of each vector of columns.
@@ -83,7 +83,7 @@ pub(crate) struct Initial<const N: usize> {
 }
 
 impl<const N: usize> Initial<N> {
-    /// Successive vectors from `first` on, in rows that are `stride` values apart.
+    /// Creates a panel of successive vectors from `first` on, in rows that are `stride` values apart.
     #[inline(always)]
     pub(crate) fn successive<V: Vector>(first: *const f32, stride: usize) -> Self {
         let mut at = [first; N];

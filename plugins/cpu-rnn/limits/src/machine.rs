@@ -96,7 +96,7 @@ impl MachineLimits {
 }
 
 /// Measures the f32 multiply-adds that each of these processors does now while all of them do, counted as two, in 1e9
-/// per second. It is less than the peak where the clock is lower, somebody else has a processor, or a virtual machine
+/// per second. It is less than the peak where the clock is lower, another process has a processor, or a virtual machine
 /// has two of them on one core. Takes some ms.
 #[must_use]
 pub fn gflops_now(cpus: &[usize]) -> f64 {

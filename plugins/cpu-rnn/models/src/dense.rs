@@ -65,7 +65,7 @@ impl Dense {
         self.product(0..self.packed.blocks(), rows, x, &Target(y.as_mut_ptr()));
     }
 
-    /// The same on a team, if it is worth it: each thread owns columns and their weights.
+    /// Does the same on a team, if it is worth it: each thread owns columns and their weights.
     ///
     /// # Panics
     /// As [`Self::run`].

@@ -108,7 +108,7 @@ pub struct LayerCalls<'a> {
 }
 
 impl<'a> LayerCalls<'a> {
-    /// Calls of `batch` sequences of `time` steps.
+    /// Creates calls of `batch` sequences of `time` steps.
     #[must_use]
     pub fn new(name: impl Into<String>, layer: &'a Layer, time: usize, batch: usize) -> Self {
         Self { name: name.into(), layer, shape: layer.spec().shape(time, batch) }
@@ -169,7 +169,7 @@ impl Plans {
         schedules.chunks_exact(sizes.len()).map(of_layer).collect()
     }
 
-    /// Of schedules with the batch sizes that they were chosen for, ascending; at least one.
+    /// Creates plans from schedules with the batch sizes that they were chosen for, ascending; at least one.
     pub(crate) fn of(by_batch: impl IntoIterator<Item = (usize, Schedule)>) -> Self {
         Self { by_batch: by_batch.into_iter().collect() }
     }

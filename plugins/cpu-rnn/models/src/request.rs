@@ -31,7 +31,7 @@ pub struct LoadRequest<'a> {
     pub precision: Precision,
     /// Convention of a GRU in a file that does not say it.
     pub reset: GruReset,
-    /// Chooses how layers run.
+    /// Scheduler that chooses how layers run.
     pub scheduler: &'a dyn Scheduler,
 }
 

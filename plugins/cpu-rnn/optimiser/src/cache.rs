@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The name of a file is `plan-HASH.json`, a hash of the key; what counts is the key within. A file is written under a
-//! temporary name and renamed, so that half of one is never read. Whatever else is wrong with a file, it is passed over
+//! temporary name and renamed, so that half of one is never read. Whatever else is wrong with a file, it is skipped
 //! with a reason, and the next calibration replaces it.
 
 use std::{
@@ -195,7 +195,7 @@ fn check(stored: &Stored) -> Result<(), String> {
     Ok(())
 }
 
-/// FNV-1a in 64 bits: short names for files, nothing that must not collide.
+/// Computes FNV-1a in 64 bits, for short names of files, which may collide.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -54,9 +54,9 @@ const ROUNDS_MAX: usize = 1000;
 const ROUNDS_TO_WIN: usize = 5;
 /// Number of rounds from one to the next in which candidates that have left the race are timed, too.
 const REVISIT: usize = 4;
-/// How many times longer than the shortest of all a candidate's shortest time may be, for it to stay in the race: by
-/// the number of its rounds, the last one for all further ones. One round of short calls throws nothing out; long calls
-/// are disturbed less, and dear.
+/// Maximum ratio of a candidate's shortest time to the shortest of all, for it to stay in the race: by the number of
+/// its rounds, the last one for all further rounds. One round of short calls removes no candidate; long calls are
+/// disturbed less, and cost more.
 const SLACK: [f64; 8] = [f64::INFINITY, 3.0, 2.0, 1.5, 1.2, 1.1, 1.1, 1.05];
 const LONG_SLACK: [f64; 8] = [2.0, 1.5, 1.3, 1.2, 1.15, 1.1, 1.07, 1.05];
 /// A candidate that is this many times behind is hopeless, and not even timed now and then, unless it is the most
@@ -296,8 +296,8 @@ impl Race<'_, '_> {
         self.rounds.push(best);
     }
 
-    /// Returns how far a candidate is behind at least: its time over the shortest of a round, in its best round, or its
-    /// shortest time over the shortest of all in the same rounds. The first is blind to a machine that changes its
+    /// Returns by how much a candidate is behind at least: its time over the shortest of a round, in its best round, or
+    /// its shortest time over the shortest of all in the same rounds. The first is blind to a machine that changes its
     /// pace, the second to disturbances that hide all but few calls; who is far behind by both is so in truth.
     fn behind(&self, run: &Run) -> f64 {
         let mut rounds: Vec<f64> =
@@ -320,7 +320,7 @@ impl Race<'_, '_> {
         }
     }
 
-    /// Who can win, and the rounds since the last one of them came into the race.
+    /// Returns the possible winners, and the rounds since the last one of them came into the race.
     fn standing(&self) -> Standing {
         let racing = || (0..self.runs.len()).filter(|at| self.runs[*at].races());
         let most = racing().map(|at| self.runs[at].times.len()).max().unwrap_or(0);

@@ -116,7 +116,7 @@ impl LayerPlan {
 pub enum PlanOrigin {
     /// Read from the cache.
     Cached(PathBuf),
-    /// Measured now, and written to the cache where there is one.
+    /// Measured now, and written to the cache if there is one.
     Calibrated(Option<PathBuf>),
     /// Read from the cache, except for some layers that were not sure: they were measured again and written back.
     Improved {

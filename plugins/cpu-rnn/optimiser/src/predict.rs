@@ -45,7 +45,7 @@ pub fn partition_of(schedule: &Schedule) -> Partition {
     }
 }
 
-/// Data that the hidden products of all steps and directions move between shared and private caches.
+/// Returns the data that the hidden products of all steps and directions move between shared and private caches.
 #[must_use]
 pub fn moved(shape: &LayerShape, machine: &Machine, schedule: &Schedule) -> Movement {
     let (product, partition) = (hidden_product(shape), partition_of(schedule));
@@ -131,8 +131,8 @@ impl Cost<'_> {
         reading + cells + sweeps * STEP_CYCLES + barriers
     }
 
-    /// Reading one core's weights once, when the step before has just read them: from private caches, from the shared
-    /// one.
+    /// Returns the cycles for reading one core's weights once, right after the step before has read them: from private
+    /// caches, and from the shared one.
     fn weight_cycles(&self) -> (f64, f64) {
         let block = self.partition.block_bytes(&hidden_product(self.shape)) as f64;
         let stays = |cache: usize| {

@@ -155,7 +155,7 @@ impl CublasLt {
         Ok(Description { raw, library: Arc::clone(self) })
     }
 
-    /// Limits that an algorithm has to keep to.
+    /// Returns the limits for an algorithm.
     pub fn preference(self: &Arc<Self>) -> Result<Preference, DeviceError> {
         let mut raw = ptr::null_mut();
         // SAFETY: there is a place for the preference.

@@ -147,7 +147,7 @@ impl Cudnn {
         Ok(tensor)
     }
 
-    /// Filters row by row.
+    /// Returns the filters row by row.
     pub fn filters(
         self: &Arc<Self>,
         element: c_int,

@@ -292,8 +292,7 @@ impl Mailbox {
         self.memory.write(place + ANSWER_BYTES, outputs);
     }
 
-    /// Answers the call: it went well, or what is to be said of it. `report_count` is the number of reports that were
-    /// sent before.
+    /// Answers the call: success, or a message about it. `report_count` is the number of reports that were sent before.
     pub fn reply<D: Serialize>(&self, detail: Option<&D>, report_count: u64) {
         let bytes = detail.map(|detail| postcard::to_stdvec(detail).unwrap_or_default()).unwrap_or_default();
         let bytes = if bytes.len() <= DETAIL_ROOM { bytes.as_slice() } else { &[] };

@@ -70,7 +70,7 @@ impl ReportWriter {
         Ok(Self { ring: RingWriter::open(file)?, report: Vec::new() })
     }
 
-    /// Reports on samples, as soon as there is room.
+    /// Writes reports on samples as soon as there is room.
     pub fn write(&mut self, kind: ReportKind, responses: &[QuerySampleResponse<'_>]) {
         let Self { ring, report } = self;
         let of_sample = |response: &QuerySampleResponse<'_>| SAMPLE_BYTES + response.data.len();

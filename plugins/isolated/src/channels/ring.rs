@@ -57,7 +57,7 @@ impl RingWriter {
         Ok(Self { memory, written: 0 })
     }
 
-    /// Writes all of these bytes, and waits for room where there is none.
+    /// Writes all of these bytes, and waits for room if there is none.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let room = self.wait_for_room();
@@ -138,7 +138,7 @@ impl Bell {
         Signal::at(&self.0, WRITTEN).get()
     }
 
-    /// Waits until more was written than up to `position`, first awake for `spin`, then asleep, but not for ever.
+    /// Waits until more was written than up to `position`, first awake for `spin`, then asleep, but not forever.
     pub(crate) fn wait(&self, position: u32, spin: Duration) {
         let _ = Signal::at(&self.0, WRITTEN).wait(position, spin, LOOK);
     }

@@ -26,7 +26,7 @@ impl WantedForm {
         Self { name: name.to_owned(), asked: Mutex::default() }
     }
 
-    /// Chooses the form of an input. A real plugin would take what its model computes in, and the scale of its file.
+    /// Chooses the form of an input. A real plugin would choose its model's type, and the scale of its file.
     pub(super) fn choose(&self, request: &ModelRequest, input: usize) -> InputForm {
         let given = &request.inputs[input];
         let mut wanted = given.clone();

@@ -20,7 +20,7 @@ use crate::binding::Lent;
 struct Form {
     /// The model whose files have it.
     model: &'static str,
-    /// Names of boxes, classes and scores, and of the number of boxes where there is one.
+    /// Names of boxes, classes and scores, and of the number of boxes if there is one.
     outputs: &'static [&'static str],
     order: Order,
     unit: Unit,

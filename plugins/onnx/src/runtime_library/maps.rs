@@ -25,7 +25,7 @@ pub(super) fn is_runtime(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(RUNTIME_PREFIX))
 }
 
-/// Without it nothing is known, which costs a way to find the library and a check, but no run.
+/// Returns the memory map. Without it nothing is known, which costs a way to find the library and a check, but no run.
 fn maps() -> String {
     fs::read_to_string("/proc/self/maps").unwrap_or_default()
 }

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::{error::RuntimeLibraryError, maps};
 
-/// The runtime that was loaded first. `ort` keeps one library and one environment for each image, for ever; so does
+/// The runtime that was loaded first. `ort` keeps one library and one environment for each image, forever; so does
 /// this.
 static LOADED: Mutex<Option<Arc<Runtime>>> = Mutex::new(None);
 
@@ -128,7 +128,7 @@ fn innermost(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), innermost)
 }
 
-/// Returns whether a library of this version has what is used of it.
+/// Returns whether a library of this version has all used functions.
 fn is_usable(version: &str) -> bool {
     let mut numbers = version.split('.').map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {

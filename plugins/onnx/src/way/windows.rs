@@ -106,7 +106,7 @@ impl WindowFit {
     }
 }
 
-/// Channels and extent of a tensor of windows: numbers in cubes, behind the dimension of the batch.
+/// Returns the channels and the extent of a tensor of windows: numbers in cubes, behind the dimension of the batch.
 fn cube(value: &ValueSpec) -> Option<(usize, usize)> {
     let is_real = matches!(value.value_type, ValueType::Tensor(ElementType::F32 | ElementType::F16));
     match value.dims.as_deref()? {

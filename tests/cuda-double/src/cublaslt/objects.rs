@@ -34,7 +34,7 @@ pub(crate) struct Layout {
 }
 
 impl Objects {
-    /// Names of the objects that are left, with their counts.
+    /// Returns the names of the remaining objects, with their counts.
     pub fn left(&self) -> [(&'static str, usize); 3] {
         [
             ("descriptions of products", self.descriptions.len()),

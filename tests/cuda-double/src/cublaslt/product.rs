@@ -49,7 +49,7 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// Returns a number for all of it but the address of the bias.
+    /// Returns a number for the whole call except the address of the bias.
     pub fn hash(&self) -> u64 {
         let Self { is_tf32, extents, matrices, is_turned, batch, epilogue, bias: _ } = self;
         let mut hasher = DefaultHasher::new();
@@ -70,7 +70,7 @@ pub(crate) struct Product {
 }
 
 impl Product {
-    /// Addresses of everything that it reads and writes, by name, with the bytes.
+    /// Returns the addresses of everything that it reads and writes, by name, with the bytes.
     pub fn ranges(&self) -> Vec<(&'static str, Range<usize>)> {
         let Form { matrices, batch, epilogue, bias, extents, .. } = &self.form;
         let mut ranges = Vec::new();

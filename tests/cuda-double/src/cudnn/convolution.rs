@@ -13,7 +13,7 @@ pub(super) const PRECOMP_GEMM: c_int = 1;
 /// The algorithm by Winograd's transformation, for filters of 3 x 3 alone.
 pub(super) const WINOGRAD: c_int = 6;
 
-/// Number of bytes of workspace that each algorithm but the first needs, times its number.
+/// Factor of the workspace of each algorithm except the first, in bytes: times its number.
 const WORKSPACE: usize = 4096;
 
 /// The kind of arithmetic that is exact in f32.
@@ -88,7 +88,7 @@ pub(crate) struct Convolution {
 }
 
 impl Convolution {
-    /// Addresses of everything that it reads and writes, by name, with the bytes.
+    /// Returns the addresses of everything that it reads and writes, by name, with the bytes.
     pub fn ranges(&self) -> Vec<(&'static str, Range<usize>)> {
         let Form { images, filters, results, .. } = &self.form;
         let range = |at: usize, tensor: &Tensor| at..at + tensor.element.bytes_of(tensor.count());

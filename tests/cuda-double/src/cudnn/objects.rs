@@ -23,7 +23,7 @@ pub(crate) struct Handle {
 }
 
 impl Descriptors {
-    /// Names of the objects that are left, with their counts.
+    /// Returns the names of the remaining objects, with their counts.
     pub fn left(&self) -> [(&'static str, usize); 4] {
         [
             ("descriptors of tensors", self.tensors.len()),

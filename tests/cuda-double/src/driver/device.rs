@@ -39,13 +39,13 @@ fn text(
     give(to, which(texts).as_ptr()).err().unwrap_or(CudaError::SUCCESS).0
 }
 
-/// NVIDIA's own compiler asks for undocumented tables: there are none.
+/// Refuses NVIDIA's own compiler, which requests undocumented tables: there are none.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuGetExportTable(table: *mut *const c_void, _id: *const c_void) -> i32 {
     give(table, std::ptr::null()).err().unwrap_or(CudaError::ERROR_NOT_FOUND).0
 }
 
-/// Writes a text that ends in a zero, as far as there is room.
+/// Writes a text that ends in a zero, cut to the room.
 fn give_text(to: *mut c_char, length: c_int, text: &str) -> Result<(), CudaError> {
     let length = usize::try_from(length).unwrap_or(0);
     if length <= text.len() {

@@ -105,7 +105,7 @@ functions! {
 }
 
 impl crate::world::World {
-    /// Returns whether bytes of the host are of cuMemHostAlloc.
+    /// Returns whether bytes of the host come from cuMemHostAlloc.
     fn is_pinned(&self, address: usize, bytes: usize) -> Result<bool, CudaError> {
         let found = self.pinned.range(..=address).next_back();
         let found = found.filter(|(begin, pinned)| address < *begin + pinned.bytes);

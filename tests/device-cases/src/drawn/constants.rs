@@ -61,7 +61,7 @@ fn range(drawing: &mut Drawing) {
     drawing.output(&result, F32);
 }
 
-/// Alone, or after a convolution, which then absorbs it.
+/// Draws a batch norm alone, or after a convolution, which then absorbs it.
 fn batch_normalization(drawing: &mut Drawing) {
     let channels = drawing.between(1, 9);
     let image = drawing.shape(2, 9);

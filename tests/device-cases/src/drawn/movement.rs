@@ -28,7 +28,7 @@ fn any_input(drawing: &mut Drawing, shape: &[usize]) -> (String, ElementType) {
     (drawing.input_like(element, shape), element)
 }
 
-/// Numbers in random order.
+/// =t
 fn shuffled(drawing: &mut Drawing, count: usize) -> Vec<i64> {
     let mut order: Vec<i64> = (0..count as i64).collect();
     for at in (1..count).rev() {
@@ -46,7 +46,7 @@ fn flatten(drawing: &mut Drawing) {
     drawing.output(&result, element);
 }
 
-/// Two dimensions become one, or one becomes two; one of them is left open.
+/// Draws a reshape: two dimensions become one, or one becomes two; one of them is left open.
 fn reshape(drawing: &mut Drawing) {
     let shape = drawing.any_shape(2);
     let (x, element) = any_input(drawing, &shape);
@@ -119,7 +119,7 @@ fn transpose(drawing: &mut Drawing) {
     drawing.output(&result, element);
 }
 
-/// Indices are inputs or constants, counted from the front or the back.
+/// Draws a gather, whose indices are inputs or constants, counted from the front or the back.
 fn gather(drawing: &mut Drawing) {
     let rank = drawing.between(1, 4);
     let shape = drawing.shape(rank, 8);
@@ -153,7 +153,8 @@ fn concat(drawing: &mut Drawing) {
     drawing.output(&result, element);
 }
 
-/// Some dimensions, forwards or backwards, from places that may be beyond the ends. At least one element is left.
+/// Draws slices of some dimensions, forwards or backwards, from places that may be beyond the ends. At least one
+/// element is left.
 fn slice(drawing: &mut Drawing) {
     let shape = drawing.any_shape(1);
     let (x, element) = any_input(drawing, &shape);

@@ -39,7 +39,7 @@ fn layer_normalization(drawing: &mut Drawing) {
     drawing.single("LayerNormalization", operands, &attributes);
 }
 
-/// Axes are an attribute before a version, and an input since.
+/// Draws a reduction, whose axes are an attribute before a version, and an input since.
 fn reduce(drawing: &mut Drawing, operator: &str, axes_are_input_since: i64) {
     drawing.opset = drawing.pick(&[12, 18]);
     let shape = drawing.any_shape(1);
@@ -64,7 +64,7 @@ fn reduce(drawing: &mut Drawing, operator: &str, axes_are_input_since: i64) {
     drawing.single(operator, &operands, &attributes);
 }
 
-/// Also with several greatest elements.
+/// Draws an index of the greatest element, also with several greatest ones.
 fn arg_max(drawing: &mut Drawing) {
     drawing.tolerance = EXACT;
     let shape = drawing.any_shape(1);

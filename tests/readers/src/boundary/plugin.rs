@@ -78,7 +78,7 @@ fn with_opened(act: impl FnOnce(&mut Opened)) {
     });
 }
 
-/// The plugin as it is where no byte makes it wrong, ready for batches and queries.
+/// The plugin without a fault, ready for batches and queries.
 struct Opened {
     instance: Instance,
     issuers: Vec<Issuer>,
@@ -124,7 +124,7 @@ impl Opened {
         self.check_notes();
     }
 
-    /// Opens another backend that lies, and has it list devices, load a model and allocate memory.
+    /// Opens another backend that lies, and lets it list devices, load a model and allocate memory.
     fn check_setup(&mut self, data: &[u8]) {
         contrive(data);
         let refused = self.set_up().err();

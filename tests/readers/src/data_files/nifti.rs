@@ -5,7 +5,8 @@ use proctor_vocabulary::beginning::GZIP;
 
 use crate::memory::bounded;
 
-/// The bytes of the voxels, then values of at most 4 bytes for each; where one is to be named in an error, of 12.
+/// Maximum ratio of memory: the bytes of the voxels, then values of at most 4 bytes for each; with a named voxel in an
+/// error, of 12.
 const MEMORY_FACTOR: u64 = 16;
 /// Deflate makes at most 258 bytes of two bits.
 const GZIP_RATIO_MAX: u64 = 1032;

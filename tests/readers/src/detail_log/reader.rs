@@ -1,4 +1,4 @@
-//! Reading `mlperf_log_detail.txt`, the official program's or ours.
+//! Reads `mlperf_log_detail.txt`, the official program's or ours.
 //!
 //! Each line is `:::MLLOG ` and one object whose fields, order and spacing are fixed. It is nearly JSON: the official
 //! program does not escape strings and writes bare `nan` and `inf`. So the two ends of a line, whose form is known, are

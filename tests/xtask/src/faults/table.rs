@@ -3,10 +3,10 @@
 //! The second tier proves its subjects case by case; for each of them, something is broken here: each kernel, each
 //! engine, the plugin boundary, readers, preprocessing and judges. The few cases in the first tier have to find it.
 
-/// A mistake that somebody might make.
+/// A plausible mistake.
 pub(crate) struct Fault {
     pub(crate) name: &'static str,
-    /// The file that it is in.
+    /// The file of the fault.
     pub(crate) file: &'static str,
     /// Lines that occur once, and their replacement.
     pub(crate) right: &'static str,

@@ -68,7 +68,7 @@ impl Plugin {
     }
 }
 
-/// Files and folders that are copied as they are, to the same place.
+/// Files and folders that are copied unchanged, to the same place.
 const COPIES: [&str; 3] = ["LICENSE", "datasets/digits", "plugin-api/CHANGELOG.md"];
 
 /// The folder of the pages for users.
@@ -287,7 +287,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Makes the folder that a file goes into.
+/// Makes the folder for a file.
 fn make_room(file: &Path) -> Result<()> {
     let folder = file.parent().unwrap_or(file);
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
@@ -297,7 +297,7 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Returns what is in a folder.
+/// Returns the content of a folder.
 ///
 /// # Errors
 /// If it cannot be read.

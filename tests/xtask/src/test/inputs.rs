@@ -26,10 +26,10 @@ const OTHERS: &str = "packages from registries";
 /// Files at the root of a package that no test reads.
 const PAGES: [&str; 2] = ["README.md", "CHANGELOG.md"];
 
-/// Folders of a package that those who depend on it never see.
+/// Folders of a package that its dependents never see.
 const OWN_FOLDERS: [&str; 3] = ["tests", "benches", "examples"];
 
-/// The workspace as it is now.
+/// The workspace in its current state.
 pub(crate) struct Workspace {
     packages: BTreeMap<String, Package>,
     /// Identity of each member's package by its name.
@@ -47,7 +47,7 @@ struct Package {
     features: String,
     /// Identities of the packages that it is built with.
     uses: Vec<String>,
-    /// Identities of those that its tests are built with besides.
+    /// Identities of the additional packages of its tests.
     tests_use: Vec<String>,
 }
 
@@ -129,7 +129,7 @@ impl Workspace {
     }
 }
 
-/// Returns whether a file of the package in `folder` is of no interest to those who depend on it.
+/// Returns whether a file of the package in `folder` is irrelevant to its dependents.
 fn is_own(path: &Path, folder: &Path) -> bool {
     let within = path.strip_prefix(folder).unwrap_or(path);
     let first = within.iter().next().and_then(|name| name.to_str()).unwrap_or_default();

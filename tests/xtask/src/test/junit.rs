@@ -51,7 +51,7 @@ pub(crate) fn cases(report: &str) -> Vec<Case> {
     cases.collect()
 }
 
-/// Returns the value of an attribute, or nothing.
+/// Returns the value of an attribute, or an empty text.
 fn attribute(attributes: &str, key: &str) -> String {
     // With the space before it, so that `name` is not found in `classname`.
     let attributes = format!(" {attributes}");

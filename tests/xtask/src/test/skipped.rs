@@ -1,4 +1,4 @@
-//! Which tests skipped themselves, and why.
+//! Skipped tests, with their reasons.
 //!
 //! A test that lacks something prints a line by `proctor_test_needs` and returns. The runner hides the output of
 //! passing tests, so the lines are taken from its report.

@@ -25,7 +25,7 @@ const LIBRARY_COUNT_MAX: usize = 4096;
 /// Folder of results if the settings name none.
 const RESULTS: &str = "runs";
 
-/// End of the name of a file of weights.
+/// Suffix of the name of a file of weights.
 const WEIGHTS: &str = ".safetensors";
 
 /// Folder with the device files.
@@ -81,7 +81,7 @@ pub(super) fn to_run(fence: Fence, files: &[FoundFile], set: &Options, home: Opt
     Fence { read, model, home: home.map(Path::to_owned), ..fence }
 }
 
-/// Devices in a folder that a plugin may use.
+/// =T
 fn devices(folder: &Path) -> Vec<PathBuf> {
     let is_named = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

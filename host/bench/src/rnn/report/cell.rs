@@ -21,7 +21,7 @@ pub(super) fn microseconds(ns: f64) -> String {
     four_digits(ns / 1e3)
 }
 
-/// Returns a median, marked if the answer is another one.
+/// Returns a median, marked if the answer differs.
 pub(super) fn outcome_cell(entry: &Entry) -> String {
     let Some(measured) = entry.measured() else { return "error".to_owned() };
     let mark = if measured.is_same_answer() { "" } else { " !" };
@@ -39,7 +39,7 @@ pub(super) fn peer_cell(best: &Best<'_>, is_fastest: bool) -> String {
     format!("{}{star}{mark}", best_cell(best))
 }
 
-/// Below 1, ours is the slower one.
+/// Formats a ratio; below 1, ours is the slower one.
 pub(super) fn ratio_cell(ratio: f64) -> String {
     if ratio < 1.0 { format!("{ratio:.2} SLOWER") } else { format!("{ratio:.2}") }
 }

@@ -41,7 +41,7 @@ impl Report {
         ]
     }
 
-    /// Returns the rows that are furthest behind, of several.
+    /// Returns the rows that are furthest behind, if there are several.
     fn worst_note(&self) -> Option<String> {
         let least = |figure| {
             let ratios = self.rows.iter().filter_map(|row| Some((row.name.as_str(), row.ratio(figure)?)));
@@ -85,7 +85,7 @@ impl Report {
         ]
     }
 
-    /// Notes on differing answers, and on disturbed measurements.
+    /// =t
     fn entry_notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let entries = || self.rows.iter().flat_map(|row| row.entries.iter().map(move |entry| (row, entry)));

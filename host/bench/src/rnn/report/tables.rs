@@ -21,7 +21,7 @@ use proctor_display::Table;
 use proctor_words::text::{counted, four_digits};
 
 impl Report {
-    /// Measured peers, in the order of the first row that has them.
+    /// =T
     fn peers(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
         for entry in self.rows.iter().flat_map(|row| &row.entries) {
@@ -102,7 +102,7 @@ impl Report {
         })
     }
 
-    /// Ratios of the rows of a set.
+    /// =T
     pub(super) fn ratios(&self, set: &Set, figure: Figure) -> Vec<f64> {
         let rows = self.rows.iter().filter(|row| set.has(&row.facts.case));
         rows.filter_map(|row| row.ratio(figure)).collect()
@@ -113,7 +113,7 @@ impl Report {
         set.targets[figure as usize].filter(|_| self.interference.is_none())
     }
 
-    /// Geometric means over sets of rows.
+    /// =T
     pub(super) fn sets_table(&self) -> Option<Table> {
         let cells = |set: &Set| {
             let rows: Vec<_> = self.rows.iter().filter(|row| set.has(&row.facts.case)).collect();

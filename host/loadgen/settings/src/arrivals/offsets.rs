@@ -9,8 +9,8 @@ use crate::arrivals::{ArrivalProcess, trace::Trace};
 impl ArrivalProcess {
     /// Returns the scheduled offsets at this mean rate, in ns from the first, ascending and without an end.
     ///
-    /// Parameters and rate have to be such as [`check`](Self::check) takes: with others the offsets mean nothing, or
-    /// are drawn for very long.
+    /// Parameters and rate must pass [`check`](Self::check): with others the offsets mean nothing, or take very long to
+    /// draw.
     ///
     /// ```
     /// # use proctor_loadgen_settings::ArrivalProcess;

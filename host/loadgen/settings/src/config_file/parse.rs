@@ -58,7 +58,7 @@ impl ConfigFileError {
     }
 }
 
-/// The value that a file gives to a key: the word as it stands there, and the line.
+/// The value that a file gives to a key: the word as written, and the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
     pub(super) key: &'a str,

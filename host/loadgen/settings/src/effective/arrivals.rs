@@ -1,4 +1,4 @@
-//! The arrival processes that make sense.
+//! The valid arrival processes.
 
 use std::ops::RangeInclusive;
 

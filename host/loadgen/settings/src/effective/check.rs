@@ -32,7 +32,7 @@ const QPS_RANGE: RangeInclusive<f64> = 1e-6..=MAX_QPS;
 pub const MAX_QPS: f64 = 1e9;
 /// Range of the factor by which the search for the peak may widen its boundaries at a time.
 const PEAK_STEP_RANGE: RangeInclusive<f64> = 0.001..=1000.0;
-/// Maximum number of decimals in the search for the peak; a rate has no more than that.
+/// Maximum number of decimals in the search for the peak, which is also a rate's.
 const PEAK_DECIMALS: RangeInclusive<i32> = 0..=9;
 /// Shares of queries that a percentile can be of. Early stopping needs some queries below and some above it.
 const QUANTILE_RANGE: RangeInclusive<f64> = 0.000_001..=0.999_999;
@@ -197,7 +197,7 @@ pub(super) fn check_library(
     Ok(())
 }
 
-/// Checks every setting that the scenario uses by itself.
+/// Checks every setting of the scenario on its own.
 pub(super) fn check_ranges(request: &TestSettings) -> Result<(), SettingsError> {
     let (floats, quantiles): (&[(&str, _)], &[&str]) = match request.scenario {
         Scenario::SingleStream => (

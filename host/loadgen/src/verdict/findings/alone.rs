@@ -16,7 +16,7 @@ const DEVIATIONS: f64 = 3.0;
 pub(super) struct Alone {
     /// Queries that found the system empty. The first always does.
     pub(super) lone_ns: Vec<u64>,
-    /// Queries that found a server free, those among them.
+    /// Queries that found a server free, including those.
     pub(super) unqueued_ns: Vec<u64>,
 }
 

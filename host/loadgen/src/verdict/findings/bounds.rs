@@ -18,7 +18,7 @@ use crate::{
 
 /// Factor by which the computed rate is lowered, for effects that the model of the system leaves out.
 const MARGIN: f64 = 0.98;
-/// Rates below this share of the one that was tried are not looked at.
+/// Minimum share of the tried rate for considered rates.
 const SHARE_MIN: f64 = 1e-3;
 /// Halvings of the gap between a good and a bad rate, in their logarithms: to 0.04 % of the rate.
 const STEPS: usize = 14;
@@ -28,9 +28,9 @@ const QUERIES_MAX: u64 = 1 << 24;
 /// Advice if a lower rate helps, but the run does not show which.
 const SOME_LOWER_RATE: &str = "lower server_target_qps; the run does not tell by how much";
 
-/// Rates below the test's, as far as the run shows them.
+/// Rates below the test's that the run can assess.
 enum LowerRates {
-    /// The bound is kept up to this one, in queries per second.
+    /// Highest rate that keeps the bound, in queries per second.
     UpTo(f64),
     /// No rate keeps the bound: queries alone in the system took this long, in ns.
     TooFast { alone_ns: u64 },
@@ -281,7 +281,7 @@ fn replay(evidence: &Evidence<'_>, latencies_ns: Latencies<'_>) -> Option<Replay
     Replay::new(&samples)
 }
 
-/// Returns whether no more queries of a replayed run are over the bound than may be.
+/// Returns whether a replayed run has no more queries over the bound than allowed.
 fn keeps_bound(evidence: &Evidence<'_>, replayed: Replayed) -> bool {
     replayed.over_count as f64 <= (1.0 - evidence.settings.target_latency_percentile) * replayed.count as f64
 }

@@ -14,14 +14,14 @@ use crate::{
     verdict::results::PerformanceResult,
 };
 
-/// Queries that a rate is computed from; more would only take time and memory.
+/// Maximum number of queries for computing a rate; more would only take time and memory.
 const SAMPLES_MAX: usize = 1 << 18;
 
 /// A performance phase with its result and settings.
 pub(crate) struct Evidence<'a> {
     pub(crate) settings: &'a EffectiveSettings,
     pub(crate) result: &'a PerformanceResult,
-    /// The record that the result is of.
+    /// The record behind the result.
     pub(crate) record: &'a PhaseRecord,
     /// Reason why issuing ended.
     pub(crate) end: IssueEnd,

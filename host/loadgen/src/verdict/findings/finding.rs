@@ -28,7 +28,7 @@ pub struct Finding {
     pub bound: Option<f64>,
     /// Unit of both numbers.
     pub unit: Unit,
-    /// Change that would make the next run VALID, as far as this rule is concerned.
+    /// Change that would make the next run VALID, for this rule.
     pub remedy: Option<Remedy>,
     /// Length of a run that follows the remedy, in ns; for more queries at the same rate, the time that they add.
     pub time_ns: Option<u64>,
@@ -215,7 +215,7 @@ pub enum Remedy {
     SetOr {
         /// Name of the setting.
         setting: &'static str,
-        /// The value to give it, in its own unit.
+        /// Value to set, in its own unit.
         value: u64,
         /// The other action, as a noun.
         other: &'static str,
@@ -315,8 +315,8 @@ impl Finding {
         Self::objection(Rule::Caller, Scope::Caller, Cause::Caller(Fault(Arc::new(fault))), advice)
     }
 
-    /// A reason for INVALID that does not concern a single test. `fault` displays as a sentence, which also says what
-    /// to do.
+    /// Creates a finding that makes the run INVALID and does not concern a single test. `fault` displays as a sentence,
+    /// which also says what to do.
     #[must_use]
     pub fn of_run(fault: impl fmt::Display + fmt::Debug + Send + Sync + 'static) -> Self {
         Self { scope: Scope::Run, ..Self::of_caller(fault, None) }

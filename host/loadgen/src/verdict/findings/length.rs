@@ -60,7 +60,7 @@ fn longer_latency(evidence: &Evidence<'_>) -> Option<(u64, u64)> {
     (latency_ns > ns && count < settings.min_query_count).then_some((value, count))
 }
 
-/// Returns the change that makes equal issue want no more queries than there is time for.
+/// Returns the change with which equal issue requires no more queries than there is time for.
 fn by_expected_latency(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
     let (value, count) = longer_latency(evidence)?;
     let remedy = Remedy::Set { setting: EXPECTED_LATENCY, value };

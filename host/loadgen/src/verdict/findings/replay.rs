@@ -15,7 +15,7 @@
 
 use std::collections::VecDeque;
 
-/// The delay is only believed if it is at least this share of the latency of a lone query: below, it is noise.
+/// Minimum share of the latency of a lone query from which the delay counts: below, it is noise.
 const DELAY_SHARE_MIN: f64 = 0.2;
 
 /// The times that each query of a run took of the system.

@@ -45,7 +45,8 @@ impl EarlyStopping {
         }
     }
 
-    /// LoadGen tries the 99th percentile only if there are enough queries for the target percentile.
+    /// Estimates for SingleStream. LoadGen tries the 99th percentile only if there are enough queries for the target
+    /// percentile.
     fn single_stream(query_count: u64, latencies: &Ordered<'_>, quantile: f64) -> Self {
         let mut result = Self::estimated(query_count, latencies, quantile);
         if !result.met {

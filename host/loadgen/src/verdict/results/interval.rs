@@ -31,7 +31,7 @@ impl IntervalResult {
         })
     }
 
-    /// Returns whether no more queries missed the bound than may.
+    /// Returns whether no more queries missed the bound than allowed.
     #[must_use]
     pub fn met(&self) -> bool {
         self.record.late_query_count <= self.allowed_late_query_count

@@ -44,7 +44,7 @@ pub struct TokenLatencies {
     pub ttft_met: bool,
     /// Server: whether the TPOT was within its bound. Otherwise true.
     pub tpot_met: bool,
-    /// Returns whether enough queries were seen to believe the percentile of the TPOT.
+    /// Whether enough queries were seen to believe the percentile of the TPOT.
     pub tpot_early_stopping: EarlyStopping,
     /// The same of the TTFT, which is judged only if the TPOT has passed.
     pub ttft_early_stopping: Option<EarlyStopping>,
@@ -114,7 +114,7 @@ impl TokenLatencies {
         }
     }
 
-    /// Returns the verdict that counts: both have to pass, so it is the one judged last.
+    /// Returns the verdict that counts: both have to pass, so it is the last one.
     pub(super) fn early_stopping(&self) -> &EarlyStopping {
         self.ttft_early_stopping.as_ref().unwrap_or(&self.tpot_early_stopping)
     }

@@ -1,4 +1,4 @@
-//! Makes calls that are not due, to test how a plugin takes them.
+//! Makes calls that are not due, to test the plugin's reaction.
 
 use crate::{call::Call, error::PluginHostError, objects::model::Model};
 

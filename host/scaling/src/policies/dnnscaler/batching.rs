@@ -70,7 +70,7 @@ impl Batching {
         Move::settled(self.knobs(), reason)
     }
 
-    /// Lines 19 to 28.
+    /// Applies lines 19 to 28.
     fn reduce(&mut self) -> Move {
         if self.current_bs == 1 {
             return Move::settled(self.knobs(), Reason::Infeasible);
@@ -83,7 +83,7 @@ impl Batching {
         Move::to(self.knobs(), Reason::Above)
     }
 
-    /// Lines 15 to 18.
+    /// Applies lines 15 to 18.
     fn increase(&mut self, goal: &Goal, seen: &Seen) -> Move {
         self.min_bs = self.current_bs;
         if self.current_bs >= goal.most.batch_size {

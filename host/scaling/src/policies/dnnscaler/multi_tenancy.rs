@@ -34,7 +34,7 @@ pub(super) struct MultiTenancy {
 }
 
 impl MultiTenancy {
-    /// Lines 31 and 32: the largest number whose estimated latency is within the target.
+    /// Applies lines 31 and 32: selects the largest number whose estimated latency is within the target.
     pub(super) fn begin(
         goal: &Goal,
         settings: &DnnScalerSettings,

@@ -100,8 +100,8 @@ fn error(seen: &Seen, goal: &Goal) -> f64 {
     seen.spread(goal.tail) / (seen.batches.max(1) as f64).sqrt()
 }
 
-/// Equations 3 to 5: the greater improvement of throughput over one sample on one instance; of two that are equal, the
-/// one with the lower latency.
+/// Applies equations 3 to 5: selects the greater improvement of throughput over one sample on one instance; of two that
+/// are equal, the one with the lower latency.
 fn choose(base: &Seen, batch: &Seen, instances: &Seen) -> Step {
     let improvement_percent = |seen: &Seen| {
         (seen.throughput_qps - base.throughput_qps) / base.throughput_qps.max(f64::MIN_POSITIVE) * 100.0

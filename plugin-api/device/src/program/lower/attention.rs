@@ -25,7 +25,7 @@ use crate::{
 /// Maximum size of a group's own memory that the kernel takes, in bytes: the minimum that devices of OpenCL 1.2 have.
 const SHARED_BYTES_MAX: usize = 32 << 10;
 
-/// The same of an item that is a group alone, which has them on its stack.
+/// Same limit for an item that is a group alone, which keeps them on its stack.
 const OWN_BYTES_MAX: usize = 512 << 10;
 
 /// Operands, and the shape of the scores.
@@ -60,7 +60,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns the tiles of a call that computes it all; `None` if one cannot, or would take longer.
+    /// Returns the tiles of a single call for everything; `None` if it is impossible, or would take longer.
     fn tiles(&self, attention: &Attention, result: &[usize]) -> Option<Tiles> {
         let Attention { q, k, v, scores, .. } = attention;
         let [.., m, n] = scores[..] else { return None };

@@ -337,7 +337,7 @@ impl Lowering<'_> {
         Ok(ProductEnd { preamble, define, arguments })
     }
 
-    /// Adds the call of a product of two matrices, with its description for a library that is to take it. The
+    /// Adds the call of a product of two matrices, with its description for a library that should compute it. The
     /// strides of the result go from matrix to matrix and from row to row.
     fn emit_matrices(
         &mut self,

@@ -2,7 +2,7 @@
 
 use crate::{op::Conv, program::view::View};
 
-/// Numbers for the three dimensions of an image, `missing` for the first of them if there are fewer.
+/// Returns numbers for the three dimensions of an image, `missing` for the first of them if there are fewer.
 pub(super) fn of_image(listed: &[usize], missing: usize) -> [usize; 3] {
     let mut image = [missing; 3];
     image[3 - listed.len()..].copy_from_slice(listed);

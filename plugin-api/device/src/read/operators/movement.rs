@@ -138,7 +138,7 @@ fn range(start: i64, end: i64, step: i64, extent: usize) -> Words<(usize, usize)
     }
 }
 
-/// The sizes of the parts are an attribute before version 13, and an input since.
+/// Reads the sizes of the parts, which are an attribute before version 13, and an input since.
 pub(super) fn split(text: &NodeText<'_>) -> Words<Rule> {
     let attributes = if text.opset < 13 {
         text.attributes(&["axis", "split"])?

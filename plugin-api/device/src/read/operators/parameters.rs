@@ -43,7 +43,7 @@ pub(super) fn real(attributes: Attributes<'_>, name: &str, default: f64) -> Word
     Ok(attributes.float(name)?.map_or(default, f64::from))
 }
 
-/// Epsilon of a norm: 1e-5 as f32 unless the file says otherwise.
+/// Returns the epsilon of a norm: 1e-5 as f32 unless the file says otherwise.
 pub(super) fn epsilon(attributes: Attributes<'_>) -> Words<f64> {
     real(attributes, "epsilon", f64::from(1e-5_f32))
 }

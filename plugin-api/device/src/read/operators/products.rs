@@ -41,7 +41,7 @@ pub(super) fn gemm(text: &NodeText<'_>) -> Words<Rule> {
     }))
 }
 
-/// A vector on the left is a row, one on the right a column; the result has no dimension for either.
+/// Reads a product. A vector on the left is a row, one on the right a column; the result has no dimension for either.
 pub(super) fn mat_mul(text: &NodeText<'_>) -> Words<Rule> {
     text.attributes(&[])?;
     Ok(Box::new(|scope| {

@@ -94,7 +94,7 @@ pub(super) fn softmax(text: &NodeText<'_>) -> Words<Rule> {
     }))
 }
 
-/// Axes are an attribute before a version, and an input since.
+/// Reads the axes, which are an attribute before a version, and an input since.
 pub(super) fn reduce(text: &NodeText<'_>, kind: ReduceKind, axes_are_input_since: i64) -> Words<Rule> {
     let known: &[&str] = if text.opset < axes_are_input_since {
         &["keepdims", "axes"]

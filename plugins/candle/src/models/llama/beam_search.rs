@@ -144,7 +144,7 @@ impl Beam {
         self.ended.len() >= self.width || self.step == self.limits.tokens_max
     }
 
-    /// Texts of a search that is done are fed, too, as long as others of the batch are not.
+    /// Returns the next words. Texts of a finished search are fed, too, as long as others of the batch are not.
     fn next(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.texts.iter().map(|text| (text.parent, text.tokens.last().copied().unwrap_or_default()))
     }

@@ -22,7 +22,7 @@ pub(super) struct Decoder {
     norm: Tensor,
     /// `[word, hidden]`
     head: Tensor,
-    /// Start value of products where there is no other: as many as the longest has outputs.
+    /// Start value of products if there is no other: as many as the longest has outputs.
     zeros: Tensor,
 }
 
@@ -202,7 +202,7 @@ impl Layer {
     }
 }
 
-/// Word 0 stands beyond the end of a prompt and is never read.
+/// Pads the prompts: word 0 follows the end of a prompt and is never read.
 fn padded(prompt: &[u32], words: usize) -> impl Iterator<Item = u32> {
     prompt.iter().copied().chain(std::iter::repeat_n(0, words - prompt.len()))
 }

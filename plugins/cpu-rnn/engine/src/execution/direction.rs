@@ -255,8 +255,8 @@ impl Run<'_> {
         unsafe { self.cell.product(&product) };
     }
 
-    /// One time-dependent phase (two for a GRU with the reset gate before the product), from finished gates or from the
-    /// input itself.
+    /// Runs one time-dependent phase (two for a GRU with the reset gate before the product), from finished gates or
+    /// from the input itself.
     ///
     /// # Safety
     /// - As for [`Job::run_share`], of the thread that has this share.

@@ -22,7 +22,7 @@ use crate::sync::{Apart, AtomicU64, until};
 /// ignores other costs of a tree.
 const FLAT_MAX: usize = 8;
 
-/// The count of a thread that has panicked, and the number of the barrier that lets everybody go.
+/// The count of a thread that has panicked, and the number of the barrier that releases all.
 const POISON: u64 = u64::MAX;
 
 /// How the threads of a team meet at a barrier.
@@ -136,7 +136,8 @@ impl Barrier {
         }
     }
 
-    /// Lets everybody go who waits for this thread, which has panicked, now and in the rest of the region. [the thread]
+    /// Releases everybody who waits for this thread, which has panicked, now and in the rest of the region. [the
+    /// thread]
     pub(super) fn poison(&self, thread: usize) {
         match &self.form {
             Form::Flat(counts) => counts[thread].0.store(POISON, Ordering::Release),

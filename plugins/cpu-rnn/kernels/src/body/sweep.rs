@@ -27,7 +27,7 @@ impl Tiles {
         Self::narrow::<V>(rows)
     }
 
-    /// Tiles of at most `V::ROWS` rows.
+    /// Creates tiles of at most `V::ROWS` rows.
     #[inline(always)]
     pub(crate) fn narrow<V: Vector>(rows: usize) -> Self {
         // The common case needs no division.

@@ -12,7 +12,7 @@ use crate::vector::Vector;
 pub(crate) const ROWS_MAX: usize = 10;
 
 /// Evaluates `$call` with `$rows`, a number of rows or of vectors of units, as the constant `$constant`: for 1 to the
-/// `ROWS` of `$vector`. Zero rows are no work.
+/// `ROWS` of `$vector`. Does nothing for zero rows.
 macro_rules! with_rows {
     ($vector:ty, $rows:expr, $constant:ident => $call:expr) => {
         crate::body::tile::with_rows!(@arms $vector, $rows, $constant, $call, 1 2 3 4 5 6)
@@ -295,7 +295,8 @@ pub(crate) unsafe fn tile<V: Vector, W: Weights, const R: usize, const N: usize,
     }
 }
 
-/// Partial sums for each sum of a tile, so that there are enough additions under way to hide their latency.
+/// Returns the number of partial sums for each sum of a tile, so that there are enough additions under way to hide
+/// their latency.
 const fn partial_sums(rows: usize, vectors: usize) -> usize {
     match (rows, vectors) {
         (1, 1 | 2) | (2, 1) => 4,

@@ -19,7 +19,7 @@ impl At {
         Self { row, block, next_row: 1, next_block: 0 }
     }
 
-    /// Blocks of row 0, from `block` on.
+    /// Creates places in blocks of row 0, from `block` on.
     #[inline(always)]
     pub(crate) fn blocks(block: usize) -> Self {
         Self { row: 0, block, next_row: 0, next_block: 1 }
@@ -32,7 +32,7 @@ impl At {
     }
 }
 
-/// Loads a vector of units of a row that has `units` of them, from `unit` on; those beyond are 0.
+/// Loads a vector of units of a row that has `units` of them, from `unit` on; lanes beyond are 0.
 ///
 /// # Safety
 /// - `units` values can be read at `row`, and `unit < units`.

@@ -272,12 +272,12 @@ unsafe fn add_group<V: Vector, const R: usize, const N: usize, const L: usize>(
     }
 }
 
-/// Requests for cache lines that a tile makes ahead with each group: at most one for each of its vectors, which fill no
-/// more than a line each, since a request is a load and competes with those of the rows. (A dense block has fewer
-/// vectors than a whole one that comes next, and asks for a part of its lines only.) One or two rows wait for their
-/// weights anyway. With three or four, more than two requests delay the weights that are needed now, and the processor
-/// fetches the neighbours of a line by itself. Measured with 1024 units, where each group has its own lines; where
-/// several tiles share a group some requests are for the same line.
+/// Returns the number of requests for cache lines that a tile makes ahead with each group: at most one for each of its
+/// vectors, which fill no more than a line each, since a request is a load and competes with those of the rows. (A
+/// dense block has fewer vectors than a whole one that comes next, and asks for a part of its lines only.) One or two
+/// rows wait for their weights anyway. With three or four, more than two requests delay the weights that are needed
+/// now, and the processor fetches the neighbours of a line by itself. Measured with 1024 units, where each group has
+/// its own lines; where several tiles share a group some requests are for the same line.
 const fn lines_ahead(rows: usize, vectors: usize) -> usize {
     let most = match rows {
         0..=2 => 0,

@@ -163,7 +163,7 @@ impl Graph {
         &self.inputs
     }
 
-    /// Names of the outputs, in order.
+    /// =T
     pub fn output_names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.outputs.iter().map(|(name, _)| name.as_str())
     }

@@ -41,7 +41,7 @@ pub enum Kernel {
         b: [usize; 2],
         /// Factor of the product.
         alpha: f32,
-        /// Factor and walk of what is added.
+        /// Factor and strides of the addend.
         add: Option<(f32, Vec<Dimension<1>>)>,
     },
 }

@@ -64,11 +64,11 @@ pub enum Op {
 pub struct Gemm {
     /// Factor of the product.
     pub alpha: f32,
-    /// Factor of what is added.
+    /// Factor of the addend.
     pub beta: f32,
-    /// Whether A is to be transposed.
+    /// Whether to transpose A.
     pub transpose_a: bool,
-    /// Whether B is to be transposed.
+    /// Whether to transpose B.
     pub transpose_b: bool,
 }
 

@@ -244,7 +244,7 @@ impl ProgramPlanner<'_> {
         self.results.len() - 1
     }
 
-    /// Leaves out what is not needed and shares out the memory.
+    /// Drops unneeded values and assigns the memory.
     fn finish(self, shapes: &[Vec<usize>]) -> Program {
         let Self { graph, values, drafts, results } = self;
         let outputs: Vec<&Value> = graph.outputs.iter().map(|(_, output)| &values[output]).collect();

@@ -108,7 +108,7 @@ impl Recurrent {
         }
     }
 
-    /// Shapes of Y, Y_h and Y_c.
+    /// Returns the shapes of Y, Y_h and Y_c.
     ///
     /// # Errors
     /// As [`Self::extent`].
@@ -258,7 +258,7 @@ fn read_lengths<'a>(given: &[i64], time: usize, room: &'a mut Vec<usize>) -> Res
     Ok(room)
 }
 
-/// Which gate of ONNX each gate of the engine is: LSTM i, o, f, c to i, f, g, o; GRU z, r, h to r, z, n.
+/// Returns the gate of ONNX for each gate of the engine: LSTM i, o, f, c to i, f, g, o; GRU z, r, h to r, z, n.
 fn gate_order(cell: Cell) -> &'static [usize] {
     match cell {
         Cell::Lstm => &[0, 2, 3, 1],

@@ -20,7 +20,7 @@ pub fn strides(shape: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// Returns the distances for a tensor that is broadcast to `shape`: 0 where it has an extent of 1 or no dimension.
+/// Returns the distances for a tensor that is broadcast to `shape`: 0 if it has an extent of 1 or no dimension.
 #[must_use]
 pub fn broadcast_strides(from: &[usize], shape: &[usize]) -> Vec<isize> {
     let own = strides(from);

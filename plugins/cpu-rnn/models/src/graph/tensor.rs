@@ -185,7 +185,7 @@ impl ValuesMut<'_> {
 /// Maximum number of elements of a tensor: more than any model here needs, and few enough to be counted without care.
 const ELEMENTS_MAX: usize = 1 << 31;
 
-/// Returns the number of elements of a shape, if a tensor in memory can have it.
+/// Returns the number of elements of a shape; `None` if no memory can hold such a tensor.
 #[must_use]
 pub fn element_count(shape: &[usize]) -> Option<usize> {
     // A dimension of 0 makes the whole tensor empty; the other dimensions must still be countable.

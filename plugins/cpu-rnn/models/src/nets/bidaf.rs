@@ -305,7 +305,7 @@ impl BidafInstance {
     }
 }
 
-/// Probabilities of the steps: softmax of `w . [a_t, P_t]`.
+/// Computes the probabilities of the steps: softmax of `w . [a_t, P_t]`.
 fn pointer(w: &[f32], a: &[f32], flow: &[f32], units: usize, to: &mut [f32]) {
     let (of_a, of_flow) = w.split_at(units);
     for ((score, a), flow) in to.iter_mut().zip(a.chunks_exact(units)).zip(flow.chunks_exact(4 * units)) {

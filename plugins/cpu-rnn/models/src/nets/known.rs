@@ -27,7 +27,7 @@ pub(super) trait Known: fmt::Debug + Sync {
         None
     }
 
-    /// Names of such tensors in words, if there are any.
+    /// Returns the names of such tensors in words, if there are any.
     fn other_tensors(&self) -> Option<&'static str> {
         None
     }

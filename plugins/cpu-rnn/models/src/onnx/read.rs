@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Names of the inputs that a file lists, constants among them.
+/// =T
 ///
 /// # Errors
 /// [`OnnxError::NotOnnx`], [`OnnxError::Misfetched`] and [`OnnxError::Incomplete`].

@@ -1,4 +1,4 @@
-//! Attention: weights over the rows of a sequence, and what is made of them.
+//! Attention: weights over the rows of a sequence, and their uses.
 //!
 //! A score says how well a row fits a query; [`softmax`](fn@super::softmax) makes weights of scores; the context is the
 //! [sum of the rows by these weights](super::weighted_sum).

@@ -140,7 +140,7 @@ impl Decoder {
         }
     }
 
-    /// Before the first symbol all states are zero, and all samples step with a zero input.
+    /// Starts before the first symbol: all states are zero, and all samples step with a zero input.
     fn start(&self, room: &mut Decoding, samples: usize) -> Result<(), RunError> {
         for sample in &mut room.samples[..samples] {
             (sample.frame, sample.symbols) = (0, 0);

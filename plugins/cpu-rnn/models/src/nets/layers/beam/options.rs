@@ -16,13 +16,14 @@ pub struct BeamOptions {
 }
 
 impl BeamOptions {
-    /// Source: Wu et al. 2016, equation 14.
+    /// Returns the length penalty (Wu et al. 2016, equation 14).
     #[expect(clippy::cast_precision_loss, reason = "lengths are far below 2^52")]
     pub(super) fn length_penalty(&self, length: usize) -> f64 {
         ((5.0 + length as f64) / 6.0).powf(self.length_weight)
     }
 
-    /// Source: Wu et al. 2016, equation 14; a place that was never looked at counts as covered, as in `tensorflow/nmt`.
+    /// Returns the coverage penalty (Wu et al. 2016, equation 14); a place without attention counts as covered, as in
+    /// `tensorflow/nmt`.
     pub(super) fn coverage_penalty(&self, coverage: &[f32]) -> f64 {
         if self.coverage_weight == 0.0 {
             return 0.0;
