@@ -40,8 +40,8 @@ impl fmt::Display for RunFault {
     }
 }
 
-/// Lists every finding that makes a run with these tests INVALID, each with its test as the start of a sentence if there
-/// are several; empty for a VALID run. `of_run` are the findings of the run so far.
+/// Lists every finding that makes a run with these tests INVALID, each with its test as the start of a sentence if
+/// there are several; empty for a VALID run. `of_run` are the findings of the run so far.
 pub(super) fn breaches(
     settings: &Settings,
     accuracy_run: Option<&Test>,
