@@ -67,8 +67,8 @@ impl DataRoot {
         self.candidates.iter().map(PathBuf::as_path).filter(|folder| folder.is_dir())
     }
 
-    /// Returns the folder for new files: the one that the user named, or the one of the bundled data; `None` if
-    /// there are none or nothing should be stored there.
+    /// Returns the folder for new files: the one that the user named, or the one of the bundled data; `None` without
+    /// bundled data, or if they take no new files.
     ///
     /// # Errors
     /// [`DatasetError::NotFound`] if the folder that the user named is not there.

@@ -49,7 +49,7 @@ impl BpeVocabulary {
     }
 
     /// Returns the words of a translation up to its end, parts joined, with a space between any two. A last part that
-    /// does not continue is left out, as the reference does; a number that is none of a token is returned as the error.
+    /// does not continue is left out, as the reference does. Returns the first number without a token as the error.
     ///
     /// # Errors
     /// Returns the first number that the vocabulary does not have.

@@ -75,7 +75,7 @@ impl Origin {
         format!("{cpu}{count}{kernel}{load}")
     }
 
-    /// Returns the reservations about every figure, each behind a comma; empty if there are none.
+    /// Returns the reservations about all figures, each after a comma, or an empty text.
     #[must_use]
     pub fn reservations(&self) -> String {
         let quick = if self.quick { ", too short for figures to rely on" } else { "" };

@@ -35,7 +35,7 @@ impl Interval {
         self.bytes.extend([0; BEHIND]);
     }
 
-    /// Returns the place of the marker behind the bytes in the file; the file's size if there is none.
+    /// Returns the offset in the file of the marker that ends the bytes, or the size of a file without one.
     pub(crate) fn marker(&self) -> usize {
         self.marker
     }

@@ -40,7 +40,7 @@ pub(crate) struct FindMaxResult<'a> {
     /// Plugin misbehaviour at shutdown, in words, which makes the search bad even if it has a result. If the plugin
     /// hangs or crashes there, this says that it has not shut down.
     pub(super) faults: Vec<String>,
-    /// Reasons why no load counts; omitted if there are none.
+    /// Reasons why no load counts; omitted when empty.
     #[serde(skip_serializing_if = "Objections::is_empty")]
     objections: &'a Objections,
     scenario: &'static str,

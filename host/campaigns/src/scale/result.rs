@@ -43,8 +43,8 @@ pub(crate) struct ScaleResult {
     pub(super) kept_curve: Option<KeptCurve>,
     /// Misbehaviour of the plugin, in words.
     pub(super) faults: Vec<String>,
-    /// Reasons why no setting counts: answers within reach of the plugin, and changes of the host's process. Left out
-    /// if there are none.
+    /// Reasons why no setting counts: answers within reach of the plugin, and changes of the host's process. Omitted
+    /// when empty.
     #[serde(skip_serializing_if = "Objections::is_empty")]
     pub(super) objections: Objections,
     benchmark: String,

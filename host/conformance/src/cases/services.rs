@@ -77,7 +77,7 @@ fn life(subject: &Subject) -> Verdict<(Noticed, Verdict)> {
     Ok((noticed, ended))
 }
 
-/// Fails on faults of some kinds; skips if there are none and the life did not end well.
+/// Fails on faults of the given kinds. Without such faults, skips if the plugin's life did not end well.
 fn judge(subject: &Subject, is_of: fn(&PluginFault) -> bool) -> Verdict {
     let (noticed, ended) = life(subject)?;
     let wrong = noticed.iter().filter(|fault| is_of(&fault.first)).map(ToString::to_string);

@@ -78,7 +78,7 @@ impl<'a> Ordered<'a> {
         (self.count as f64 * quantile) as u64
     }
 
-    /// Returns the n-th largest, n from 1; the smallest if there are fewer, 0 if there are none.
+    /// Returns the n-th largest value, counting from 1; the smallest of fewer than n values, and 0 without any.
     pub(crate) fn nth_largest(&self, n: u64) -> u64 {
         self.at(self.count.saturating_sub(n))
     }
