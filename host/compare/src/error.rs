@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use proctor_results::{Ending, ResultsError};
+use proctor_results::{Ending, ResultsError, with_cause};
+use proctor_words::HostError;
 
 use crate::{condition::ConditionError, figure::Figure};
 
@@ -56,18 +57,18 @@ pub enum CompareError {
     NoSuchFigure { condition: String, figure: Figure, has: String },
 }
 
-impl CompareError {
-    /// Returns whether the command is wrong, and not its input.
-    #[must_use]
-    pub fn is_usage(&self) -> bool {
-        matches!(
-            self,
-            Self::Condition(_)
-                | Self::NoSuchFigure { .. }
-                | Self::Alone { .. }
-                | Self::Unlike { .. }
-                | Self::NoRepeats { .. }
-        )
+impl From<CompareError> for HostError {
+    fn from(error: CompareError) -> Self {
+        let text = with_cause(&error);
+        match error {
+            // The command is wrong, and not its input.
+            CompareError::Condition(_)
+            | CompareError::NoSuchFigure { .. }
+            | CompareError::Alone { .. }
+            | CompareError::Unlike { .. }
+            | CompareError::NoRepeats { .. } => Self::usage(text),
+            _ => Self::data(text),
+        }
     }
 }
 

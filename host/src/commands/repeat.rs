@@ -27,10 +27,7 @@ use rustix::{
     process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
 };
 
-use super::{
-    results::{compare::host_error, unreadable},
-    run::RunCommand,
-};
+use super::{results::unreadable, run::RunCommand};
 
 /// The flags of one run or of several.
 #[derive(Debug, Args)]
@@ -205,7 +202,7 @@ impl RepeatFlags {
                 tell("too few runs came to their end to be compared");
                 return Ok(());
             }
-            Err(error) => return Err(host_error(error)),
+            Err(error) => return Err(error.into()),
         };
         let path = folder.join(ANSWER);
         write_json(&path, &json)?;

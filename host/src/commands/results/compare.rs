@@ -5,7 +5,6 @@ use std::{io::Write, path::PathBuf};
 use clap::Args;
 use proctor_compare::{CompareError, Comparison, Condition, Figure, Method, Side};
 use proctor_display::print;
-use proctor_results::with_cause;
 use proctor_words::{Conclusion, HostError, UsageError, write_whole};
 use serde_json::Value;
 
@@ -40,25 +39,26 @@ impl CompareFlags {
     pub(crate) fn run(&self) -> Result<Conclusion, HostError> {
         // Before minutes are spent on reading.
         let parsed = self.fail_if.iter().map(|text| text.parse::<Condition>().map_err(CompareError::from));
-        let conditions = parsed.collect::<Result<Vec<_>, _>>().map_err(host_error)?;
+        let conditions = parsed.collect::<Result<Vec<_>, _>>()?;
         if self.svg.is_some() && self.folders.len() != 2 {
             return Err(UsageError::Stated("--svg draws one comparison: give two folders").into());
         }
         let method = Method { confidence: self.confidence, seed: self.seed };
         let (a, others) = self.folders.split_first().expect("clap asks for a folder");
-        let a = Side::open(a).map_err(host_error)?;
+        let a = Side::open(a)?;
         if others.is_empty() {
-            let spread = a.spread().map_err(host_error)?;
+            let spread = a.spread()?;
             print(if self.json { format!("{:#}\n", spread.json()) } else { spread.text() });
             return Ok(Conclusion::Good);
         }
         let mut answers = Vec::new();
         let mut conclusion = Conclusion::Good;
         for b in others {
-            let comparison =
-                Side::open(b).and_then(|b| Comparison::of(&a, &b, method)).map_err(host_error)?;
-            let judged = conditions.iter().map(|condition| Ok((*condition, comparison.fails(condition)?)));
-            let judged = judged.collect::<Result<Vec<_>, _>>().map_err(host_error)?;
+            let comparison = Side::open(b).and_then(|b| Comparison::of(&a, &b, method))?;
+            let judged = conditions
+                .iter()
+                .map(|condition| comparison.fails(condition).map(|fails| (*condition, fails)));
+            let judged = judged.collect::<Result<Vec<_>, _>>()?;
             if judged.iter().any(|(_, fails)| *fails == Some(true)) {
                 conclusion = Conclusion::Bad;
             }
@@ -95,13 +95,6 @@ fn in_text(answers: &[Answer]) -> String {
         comparison.text() + &lines.collect::<String>()
     };
     answers.iter().map(one).collect::<Vec<_>>().join("\n")
-}
-
-/// Converts the error of a comparison into the program's.
-pub(crate) fn host_error(error: CompareError) -> HostError {
-    let is_usage = error.is_usage();
-    let text = with_cause(&error);
-    if is_usage { HostError::usage(text) } else { HostError::data(text) }
 }
 
 pub(crate) const COMPARE_HELP: &str = "\
