@@ -1,19 +1,21 @@
-//! Runs many tests on one plugin for one answer.
+//! Makes many tests or runs for one answer.
 //!
 //! [`find_max`](find_max()) finds the highest VALID load, [`scale`](scale()) finds batch size and instances under a
 //! latency target, and [`replay`](replay()) repeats the calls of a recording and compares. The first two work in the
-//! frame of a run. All report to an [`Observer`](proctor_words::Observer), and end early when the user
-//! [interrupts](proctor_bed::Interrupt) them.
+//! frame of a run. [`repeat`](repeat()) makes several runs, each in a process of its own, and compares them. All report
+//! to an [`Observer`](proctor_words::Observer), and end early when the user [interrupts](proctor_bed::Interrupt) them.
 
 #![forbid(unsafe_code)]
 
 mod find_max;
 mod objections;
+mod repeat;
 mod replay;
 mod scale;
 
 pub use crate::{
     find_max::{find_max, options::FindMaxOptions},
+    repeat::{Repeat, RepeatEnd, repeat},
     replay::{Replay, replay},
     scale::{ScaleOptions, TargetChange, input::ScaleInput, scale},
 };

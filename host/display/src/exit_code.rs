@@ -27,26 +27,12 @@ Exit codes:
   70   the plugin crashed or ended the program; see the report in the run folder
   130  interrupted";
 
-/// The code of a run that is VALID and whose accuracy passed.
-pub const GOOD: i32 = 0;
-/// The code of a run that is INVALID, or whose accuracy failed.
-pub const BAD_RESULT: i32 = 1;
 const SETTINGS: i32 = 2;
 const PLUGIN: i32 = 3;
 const DATA: i32 = 4;
 const OUTPUT: i32 = 5;
-/// The code of a run that was interrupted.
-pub const INTERRUPTED: i32 = 130;
 /// Exit code for a defect of the program itself, as in Rust.
 pub(crate) const PANICKED: i32 = 101;
-
-pub(crate) fn of_conclusion(conclusion: Conclusion) -> i32 {
-    match conclusion {
-        Conclusion::Good => GOOD,
-        Conclusion::Bad => BAD_RESULT,
-        Conclusion::Interrupted => INTERRUPTED,
-    }
-}
 
 /// Returns the code of an error that left no result.
 pub(crate) fn of_error(error: &HostError) -> i32 {
@@ -63,7 +49,7 @@ pub(crate) fn of_error(error: &HostError) -> i32 {
         HostError::LoadGen(_) => SETTINGS,
         HostError::Output { .. } | HostError::Folder(_) | HostError::Answer(_) => OUTPUT,
         HostError::Timeline { .. } => OUTPUT,
-        HostError::Interrupted(_) => INTERRUPTED,
+        HostError::Interrupted(_) => Conclusion::Interrupted.exit_code(),
     }
 }
 
@@ -77,7 +63,9 @@ mod tests {
 
     #[test]
     fn every_code_of_a_program_is_in_its_help() {
-        for code in [GOOD, BAD_RESULT, SETTINGS, PLUGIN, DATA, OUTPUT, 70, INTERRUPTED] {
+        let conclusions = [Conclusion::Good, Conclusion::Bad, Conclusion::Interrupted];
+        let of_errors = [SETTINGS, PLUGIN, DATA, OUTPUT, 70];
+        for code in conclusions.into_iter().map(Conclusion::exit_code).chain(of_errors) {
             let is_its_line = |line: &str| line.split_whitespace().next() == Some(&code.to_string());
             assert!(EXIT_CODES.lines().any(is_its_line), "{code}");
         }

@@ -19,7 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod count_line;
-pub mod exit_code;
+mod exit_code;
 mod file_line;
 mod log;
 mod page;

@@ -77,7 +77,7 @@ pub fn run_program_with_plugin(work: impl FnOnce() -> Result<Conclusion, HostErr
 /// Ends the program with the exit code of the conclusion, if the user has got the answer.
 fn end_with_answer(conclusion: Conclusion) -> ! {
     match stdout::lost() {
-        None => process::end(exit_code::of_conclusion(conclusion)),
+        None => process::end(conclusion.exit_code()),
         Some(source) => end_with_error(&HostError::Answer(source)),
     }
 }

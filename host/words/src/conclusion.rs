@@ -10,3 +10,23 @@ pub enum Conclusion {
     /// The user ended the run.
     Interrupted,
 }
+
+impl Conclusion {
+    /// Returns the exit code of a program with this conclusion.
+    #[must_use]
+    pub fn exit_code(self) -> i32 {
+        match self {
+            Self::Good => 0,
+            Self::Bad => 1,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// Returns the conclusion of a program that ended with this exit code; `None` if it came to no result.
+    #[must_use]
+    pub fn of_exit_code(code: i32) -> Option<Self> {
+        [Self::Good, Self::Bad, Self::Interrupted]
+            .into_iter()
+            .find(|conclusion| conclusion.exit_code() == code)
+    }
+}
