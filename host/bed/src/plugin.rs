@@ -8,7 +8,7 @@ pub(crate) mod isolated;
 
 use std::{cell::OnceCell, collections::BTreeMap};
 
-use proctor_config::{IssueMode, Origin, Settings};
+use proctor_config::{IssueMode, Origin, QslCounts, Settings};
 use proctor_datasets::DataRoot;
 use proctor_plugin_api::{Manifest, Options};
 use proctor_plugin_host::{Backend, HostServices, LoadedPlugin, Model, Recorder, SearchPath};
@@ -124,13 +124,15 @@ impl Plugin {
     pub(crate) fn load_model(
         &self,
         settings: &Settings,
+        counts: QslCounts,
         placement: &Placement,
         observer: &dyn Observer,
     ) -> Result<Model, HostError> {
         let _span = enter!("load model");
         let placements = placement.told(settings.run.instances, &self.devices);
         let plugin = (self.library.manifest(), &self.backend);
-        let fitted = FittedModel::new(settings, &self.root, plugin, self.dispatch, placements, observer)?;
+        let (root, dispatch) = (&self.root, self.dispatch);
+        let fitted = FittedModel::new(settings, counts, root, plugin, dispatch, placements, observer)?;
         let FittedModel { demand, files, forms } = fitted;
         self.model_files.get_or_init(|| files);
         self.input_forms.get_or_init(|| forms);

@@ -59,7 +59,8 @@ impl Source {
 }
 
 impl Data {
-    /// Opens the data set, unless it is `published` and open already, and builds the preprocessing.
+    /// Opens the data set, unless it is `published` and open already, and builds the preprocessing. An open data set
+    /// may have fewer samples than the benchmark; the library is smaller then.
     ///
     /// # Errors
     /// If the data are missing or damaged, or the benchmark does not fit them.
@@ -71,6 +72,8 @@ impl Data {
     ) -> Result<Self, HostError> {
         let _span = enter!("open data");
         let benchmark = &settings.benchmark;
+        let counts =
+            published.as_ref().map_or(benchmark.qsl, |open| benchmark.qsl.within(open.sample_count()));
         let published = published.map_or_else(|| Published::open(settings, root), |open| Ok(Some(open)))?;
         let source = match published {
             Some(published) => Source::Published(Box::new(published)),
@@ -87,7 +90,7 @@ impl Data {
                 }
             }
         };
-        let (declared, there) = (benchmark.qsl.total_sample_count, source.sample_count());
+        let (declared, there) = (counts.total_sample_count, source.sample_count());
         if declared > there {
             let (file, dataset) = (benchmark.file.clone(), source.name().to_owned());
             return Err(DataError::TooFewSamples { file, declared, dataset, count: there }.into());
@@ -96,7 +99,7 @@ impl Data {
             source,
             inputs: benchmark.inputs.clone(),
             inputs_vary: benchmark.inputs_vary,
-            counts: benchmark.qsl,
+            counts,
             limit_bytes: machine.memory_bytes.map_or(DEFAULT_LIMIT_BYTES, |bytes| bytes / 2),
         })
     }
@@ -110,6 +113,11 @@ impl Data {
     ) -> Self {
         let source = Source::Here { dataset, pipeline };
         Self { source, inputs, inputs_vary: false, counts, limit_bytes: DEFAULT_LIMIT_BYTES }
+    }
+
+    /// Returns the sizes of the library.
+    pub(crate) fn counts(&self) -> QslCounts {
+        self.counts
     }
 
     /// Returns the data with the inputs in the forms that the plugin has chosen.
@@ -273,8 +281,8 @@ impl SampleLibrary {
         Self { data, flush, model, state: Mutex::default() }
     }
 
-    /// Returns the sizes of the library.
-    pub(crate) fn counts(&self) -> QslCounts {
+    /// Returns the sizes of the library. A published data set may have fewer samples than the benchmark.
+    pub fn counts(&self) -> QslCounts {
         self.data.counts
     }
 

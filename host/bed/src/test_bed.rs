@@ -146,7 +146,7 @@ impl<'a> TestBed<'a> {
         let plugin = Plugin::open(settings, &data_root, &clock, cache, &watchdog, observer.as_ref())?;
         let data = data.map_or_else(|| Data::open(settings, &data_root, &machine, published), Ok)?;
         let placement = Placement::new(settings, plugin.dispatch);
-        let model = plugin.load_model(settings, &placement, observer.as_ref())?;
+        let model = plugin.load_model(settings, data.counts(), &placement, observer.as_ref())?;
         let data = match plugin.input_forms.get() {
             Some(forms) => data.in_forms(forms)?,
             None => data,

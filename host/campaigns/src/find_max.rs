@@ -101,10 +101,10 @@ fn search_in(
             Step::Done(end) => break end,
         }
     };
-    let plugin = plugin_part(&bed);
+    let (plugin, counts) = (plugin_part(&bed), bed.library.counts());
     let state = seeker.state;
     let end = state.judged(end);
-    let mut result = FindMaxResult::new(plan, settings, &state, end, plugin, bed.machine.clone());
+    let mut result = FindMaxResult::new(plan, settings, counts, &state, end, plugin, bed.machine.clone());
     // The plugin may hang or crash when it is closed: so far it has not come back.
     let not_ended = Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string();
     result.faults = state.ends.iter().cloned().chain([not_ended]).collect();
@@ -151,7 +151,7 @@ impl Seeker<'_> {
     fn probe(&mut self, load: f64, error_probability: f64) -> Result<(), HostError> {
         let mut is_again = false;
         let (test, lookout) = loop {
-            let lookout = Lookout::of_probe(self.plan, load, error_probability)?;
+            let lookout = Lookout::of_probe(self.plan, load, self.bed.library.counts(), error_probability)?;
             let request = TestRequest { watch: Some(&lookout), ..TestRequest::new(self.plan.probe_at(load)) };
             let test = self.bed.test(request)?;
             self.check(&test)?;
@@ -172,7 +172,8 @@ impl Seeker<'_> {
     /// Runs as `host run` would, in its own folder, but ends the run once it can no longer be VALID.
     fn full_run(&mut self, load: f64) -> Result<(), HostError> {
         let settings = self.plan.at(load);
-        let lookout = Lookout::of_full_run(self.plan, load, self.plan.allowed_counts(load)?);
+        let allowed_counts = self.plan.allowed_counts(load, self.bed.library.counts())?;
+        let lookout = Lookout::of_full_run(self.plan, load, allowed_counts);
         let name = format!("full-run-{}", self.state.full_runs.len() + 1);
         let folder = self.folder.within(&name)?;
         let test = self.bed.test(TestRequest {
@@ -242,7 +243,8 @@ impl Seeker<'_> {
         let known: Vec<_> = of_plugin.iter().chain(of_tests).collect();
         let further = self.state.objections.besides(&known).into_iter().map(Finding::of_run);
         let tests = Tests::of_performance(runs).with_findings(further.collect());
-        let result = RunResult::new(settings, plugin, self.bed.machine.clone(), tests);
+        let result =
+            RunResult::new(settings, self.bed.library.counts(), plugin, self.bed.machine.clone(), tests);
         folder.write_result(RESULT, &result)
     }
 

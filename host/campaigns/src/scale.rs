@@ -23,7 +23,7 @@ use proctor_bed::{
     Fault, Interrupt, TestBed,
     scaling::settings::{Target, goal_within, keep_stronger_target, policy, target},
 };
-use proctor_config::Settings;
+use proctor_config::{QslCounts, Settings};
 use proctor_run::{Frame, deviations, plugin_part};
 use proctor_scaling::{Goal, Knobs};
 use proctor_words::{Conclusion, HostError, Observer, RunFolder, ScalingError, UsageError, write_whole};
@@ -97,7 +97,9 @@ pub fn scale(
         STAND_IN.clone_into(&mut settings.run.policy);
     }
     let duration_ms = options.duration_ns / 1_000_000;
-    let warn = |settings: &mut Settings| warnings::check(settings, options.input, duration_ms);
+    let warn = |settings: &mut Settings, counts: QslCounts| {
+        warnings::check(settings, counts, options.input, duration_ms)
+    };
     let make_folder = |settings: &Settings| RunFolder::create(settings, "-scale");
     let frame = Frame::set_up_with(settings, interrupt, warn, make_folder)?;
     frame.run("what was seen is in", None, |frame, bed| scale_in(frame, bed, options, target, goal))
@@ -131,8 +133,8 @@ fn scale_in(
     if options.input == ScaleInput::Saturated && wanted > serve::CLIENTS_MAX {
         show(&answer::clipped(serve::CLIENTS_MAX, wanted));
     }
-    let mut result =
-        ScaleResult::new(settings, options, (goal, base), plugin_part(&bed), bed.machine.clone());
+    let (counts, plugin, machine) = (bed.library.counts(), plugin_part(&bed), bed.machine.clone());
+    let mut result = ScaleResult::new(settings, counts, options, (goal, base), plugin, machine);
     let mut faults = result.object(of_base);
     let host_side = bed.plugin.backend.host_side();
     let system = format!("{} {} by {}", settings.benchmark.id, bed.model().precision(), result.plugin.name);

@@ -174,6 +174,15 @@ pub struct QslCounts {
 }
 
 impl QslCounts {
+    /// Returns the sizes over a data set with this many samples. Of more, the first are used.
+    #[must_use]
+    pub fn within(self, sample_count: u64) -> Self {
+        Self {
+            total_sample_count: self.total_sample_count.min(sample_count),
+            performance_sample_count: self.performance_sample_count.min(sample_count),
+        }
+    }
+
     /// Returns the settings that apply to a test over a library of these sizes.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
     arrivals,
-    benchmark::Benchmark,
+    benchmark::{Benchmark, QslCounts},
     keys,
     layers::Effective,
     origin::Origin,
@@ -254,14 +254,21 @@ impl Settings {
     /// precision.
     #[must_use]
     pub fn deviations(&self, precision: &str) -> Vec<Deviation> {
+        self.deviations_over(self.benchmark.qsl, precision)
+    }
+
+    /// Does the same as [`deviations`](Self::deviations), over a library of these sizes, which may be smaller than the
+    /// benchmark's.
+    #[must_use]
+    pub fn deviations_over(&self, counts: QslCounts, precision: &str) -> Vec<Deviation> {
         let audit = self.audited.as_ref().and(self.run.audit_config.as_ref());
         let audit = audit.map(|file| Deviation::Audit { file: file.clone() });
-        let of_rules = deviations(&self.benchmark, &self.run, &self.measured(), precision);
+        let of_rules = deviations(&self.benchmark, counts, &self.run, &self.measured(), precision);
         // An audit changes the accuracy of a test of both, and no accuracy run.
         let is_of_both = self.run.mode == Some(TestMode::SubmissionRun);
         let scored = if is_of_both { self.measured() } else { self.test.clone() };
-        let of_accuracy = of_accuracy(&self.benchmark, &self.run, &scored);
-        let of_whole_run = of_whole_run(&self.benchmark, &self.run, &self.test);
+        let of_accuracy = of_accuracy(&self.benchmark, counts, &self.run, &scored);
+        let of_whole_run = of_whole_run(&self.benchmark, counts, &self.run, &self.test);
         audit.into_iter().chain(of_rules).chain(of_accuracy).chain(of_whole_run).collect()
     }
 

@@ -71,7 +71,8 @@ impl Subject {
         let backend = self.open(&library)?;
         let plugin = (library.manifest(), &backend);
         let root = DataRoot::new(settings.run.data_root.as_deref());
-        let fitted = FittedModel::new(&settings, &root, plugin, shape.dispatch, Vec::new(), &Nobody)?;
+        let (counts, dispatch) = (settings.benchmark.qsl, shape.dispatch);
+        let fitted = FittedModel::new(&settings, counts, &root, plugin, dispatch, Vec::new(), &Nobody)?;
         let model = backend.load_model(&fitted.demand)?;
         Ok(Bed {
             model: Some(model),

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use proctor_accuracy::{AccuracyCheck, AccuracyResult, AnswerSource, PublishedSamples, ResponseForm, metric};
 use proctor_bed::{TestBed, model_files};
-use proctor_config::{self as config, Benchmark, Settings};
+use proctor_config::{self as config, Benchmark, QslCounts, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{EffectiveSettings, PhaseMode, TestOutcome};
 use proctor_vocabulary::{Scenario, TestMode};
@@ -61,19 +61,20 @@ fn checked_on(
     bed: &TestBed<'_>,
     observer: &dyn Observer,
 ) -> Result<AccuracyCheck, HostError> {
-    let published = bed.library.published();
-    let samples = published.map(|published| published.named(sample_count(&settings.benchmark)));
-    checked(settings, samples.transpose()?, &bed.data_root, bed.model().precision(), observer)
+    let (published, counts) = (bed.library.published(), bed.library.counts());
+    let samples = published.map(|published| published.named(sample_count(counts)));
+    checked(settings, counts, samples.transpose()?, &bed.data_root, bed.model().precision(), observer)
 }
 
 /// Returns the number of samples of the library.
-fn sample_count(benchmark: &Benchmark) -> usize {
-    usize::try_from(benchmark.qsl.total_sample_count).unwrap_or(usize::MAX)
+fn sample_count(counts: QslCounts) -> usize {
+    usize::try_from(counts.total_sample_count).unwrap_or(usize::MAX)
 }
 
 /// Returns the check of a log without padding, against the benchmark's answers.
 fn checked(
     settings: &Settings,
+    counts: QslCounts,
     samples: Option<PublishedSamples>,
     root: &DataRoot,
     precision: &str,
@@ -81,7 +82,7 @@ fn checked(
 ) -> Result<AccuracyCheck, HostError> {
     let benchmark = &settings.benchmark;
     Ok(AccuracyCheck {
-        answers: answers(settings, samples, root, observer)?,
+        answers: answers(settings, counts, samples, root, observer)?,
         metric: benchmark.quality.metric.clone(),
         response: response_form(benchmark)?,
         tolerance: tolerance(benchmark, precision)?,
@@ -95,13 +96,14 @@ fn checked(
 /// Returns the source of the right answers.
 fn answers(
     settings: &Settings,
+    counts: QslCounts,
     samples: Option<PublishedSamples>,
     root: &DataRoot,
     observer: &dyn Observer,
 ) -> Result<AnswerSource, HostError> {
     let benchmark = &settings.benchmark;
     let model = benchmark.model.id.clone();
-    let sample_count = sample_count(benchmark);
+    let sample_count = sample_count(counts);
     Ok(match benchmark.quality.answers {
         config::AnswerKind::Labels => {
             AnswerSource::Labels { dataset: benchmark.dataset.clone(), published: samples }

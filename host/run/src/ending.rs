@@ -19,7 +19,7 @@ use std::{fs, sync::Arc};
 use parking_lot::Mutex;
 use proctor_accuracy::AccuracyResult;
 use proctor_bed::{Fault, Test, TestBed};
-use proctor_config::Settings;
+use proctor_config::{QslCounts, Settings};
 use proctor_loadgen::Finding;
 use proctor_plugin_host::{HostSide, drop_last_words, expect_no_last_words, set_last_words};
 use proctor_results::{FloorPart, PluginPart};
@@ -37,6 +37,7 @@ use crate::{
 /// Everything that determines the result of a run.
 pub(crate) struct UnfinishedResult {
     settings: Settings,
+    counts: QslCounts,
     folder: RunFolder,
     observer: Arc<dyn Observer>,
     host_side: HostSide,
@@ -62,6 +63,7 @@ impl UnfinishedResult {
     ) -> Self {
         Self {
             settings: settings.clone(),
+            counts: bed.library.counts(),
             folder: folder.clone(),
             observer: Arc::clone(observer),
             host_side: bed.plugin.backend.host_side(),
@@ -201,7 +203,8 @@ impl UnfinishedResult {
             of_run: self.of_run.clone(),
         };
         let plugin = PluginPart { sample_memory: sample_memory(self.host_side), ..self.plugin.clone() };
-        RunResult::new(&self.settings, plugin, self.machine.clone(), tests).with_floor(self.floor.clone())
+        let machine = self.machine.clone();
+        RunResult::new(&self.settings, self.counts, plugin, machine, tests).with_floor(self.floor.clone())
     }
 
     fn fail(&mut self, error: HostError) {

@@ -5,10 +5,10 @@ use std::mem::ManuallyDrop;
 
 use proctor_bed::{
     Equipment, Interrupt, TestBed, Watchdog,
-    published::{Published, open_fitted},
+    published::{Published, open_counted},
     scheduler_config, watchdog,
 };
-use proctor_config::Settings;
+use proctor_config::{QslCounts, Settings};
 use proctor_plugin_host::{crash, process};
 use proctor_vocabulary::printable;
 use proctor_words::{HostError, RunFolder};
@@ -45,13 +45,14 @@ impl Frame {
     }
 
     /// Does the same as [`set_up`](Self::set_up), with `warn`'s warnings, and refuses if settings are `strict`.
+    /// `warn` is given the sizes of the library.
     ///
     /// # Errors
     /// If the settings are wrong, or the folder cannot be made.
     pub fn set_up_with(
         mut settings: Settings,
         interrupt: &Interrupt,
-        warn: impl FnOnce(&mut Settings) -> Result<(), HostError>,
+        warn: impl FnOnce(&mut Settings, QslCounts) -> Result<(), HostError>,
         make_folder: impl FnOnce(&Settings) -> Result<RunFolder, HostError>,
     ) -> Result<Self, HostError> {
         // A plugin may change the working folder.
@@ -66,8 +67,8 @@ impl Frame {
         for path in paths.into_iter().flatten() {
             *path = std::path::absolute(&*path).unwrap_or_else(|_| path.clone());
         }
-        let published = open_fitted(&mut settings)?;
-        warn(&mut settings)?;
+        let (published, counts) = open_counted(&mut settings)?;
+        warn(&mut settings, counts)?;
         for warning in &settings.warnings {
             interrupt.observer().message(&format!("warning: {}", printable(warning)));
         }

@@ -21,7 +21,7 @@ use std::{collections::BTreeMap, path::Path};
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
 use proctor_bed::{Dispatch, InputForms, Test, TestBed, figures::plain_kind, floor};
-use proctor_config::{MetricKind, NotOfficial, Settings, round_rules};
+use proctor_config::{MetricKind, NotOfficial, QslCounts, Settings, round_rules};
 use proctor_loadgen::Finding;
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
 use proctor_results::{
@@ -113,8 +113,14 @@ pub(crate) fn stage_parts(stages: BTreeMap<String, PluginStage>) -> BTreeMap<Str
 }
 
 impl RunResult {
-    /// Combines the parts of a result.
-    pub fn new(settings: &Settings, plugin: PluginPart, machine: Machine, tests: Tests<'_>) -> Self {
+    /// Combines the parts of a result. `counts` are the sizes of the library.
+    pub fn new(
+        settings: &Settings,
+        counts: QslCounts,
+        plugin: PluginPart,
+        machine: Machine,
+        tests: Tests<'_>,
+    ) -> Self {
         let Tests { accuracy_run, performance_runs, accuracy, of_run } = tests;
         let performance_run = performance_runs.deciding();
         let is_virtual = settings.run.virtual_time;
@@ -145,7 +151,7 @@ impl RunResult {
             official_length: settings.is_of_official_length(),
             recorded: settings.run.record.is_some(),
             arrivals: arrivals::part(settings, part.as_ref().map(|part| part.issued_query_count)),
-            deviations: deviations::all(settings, &plugin).iter().map(DeviationPart::from).collect(),
+            deviations: deviations::all(settings, counts, &plugin).iter().map(DeviationPart::from).collect(),
             metric: performance_run.and_then(Test::metric).map(|metric| performance_runs.name(metric)),
             metric_plain: figure(plain),
             metric_by_text: figure(by_text.copied()),
@@ -154,7 +160,7 @@ impl RunResult {
             performance_runs: performance_runs.several().iter().map(test_part).collect(),
             accuracy_run: accuracy_run.map(test_part),
             harness_floor: None,
-            benchmark: benchmark_part(settings),
+            benchmark: benchmark_part(settings, counts),
             plugin,
             seeds: seeds(settings),
             machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
@@ -222,7 +228,7 @@ impl RunResult {
     }
 }
 
-fn benchmark_part(settings: &Settings) -> BenchmarkPart {
+fn benchmark_part(settings: &Settings, counts: QslCounts) -> BenchmarkPart {
     let benchmark = &settings.benchmark;
     BenchmarkPart {
         id: benchmark.id.clone(),
@@ -234,8 +240,8 @@ fn benchmark_part(settings: &Settings) -> BenchmarkPart {
             .suite
             .as_ref()
             .map(|id| SuitePart { id: id.clone(), in_round: benchmark.row(settings.run.rules).is_some() }),
-        total_sample_count: benchmark.qsl.total_sample_count,
-        performance_sample_count: benchmark.qsl.performance_sample_count,
+        total_sample_count: counts.total_sample_count,
+        performance_sample_count: counts.performance_sample_count,
         accuracy_reference: benchmark.quality.reference,
         accuracy_target_ratio: benchmark.quality.target_ratio,
     }

@@ -49,7 +49,8 @@ pub fn settings_of_run(mut settings: Settings) -> Result<Settings, HostError> {
         settings.warnings.push(format!("host run refuses these settings: {refused}"));
     }
     audit(&mut settings)?;
-    warnings::add(&mut settings);
+    let counts = settings.benchmark.qsl;
+    warnings::add(&mut settings, counts);
     Ok(settings)
 }
 
@@ -137,7 +138,7 @@ fn make_tests(
     if let Some(mode) = modes.performance.filter(|_| result.may_go_on()) {
         result.settle_accuracy(bed);
         if result.may_go_on() {
-            result.floor = floor::of_run(settings, bed.plugin.dispatch, interrupt);
+            result.floor = floor::of_run(settings, bed.library.counts(), bed.plugin.dispatch, interrupt);
             result.performance_runs.make(bed, mode, folder)?;
             if modes.scores_performance {
                 result.score_performance(bed);

@@ -3,15 +3,15 @@
 pub mod effect;
 
 use proctor_bed::{SCHEDULER_KEYS, is_given, scaling::settings::scales};
-use proctor_config::{IssueMode, Settings};
+use proctor_config::{IssueMode, QslCounts, Settings};
 use proctor_loadgen::{ArrivalKind, TestSettings};
 use proctor_vocabulary::{Scenario, TestMode};
 use proctor_words::{HostError, UsageError, text::duration};
 
-/// Adds warnings about settings whose effect in the tests is not the apparent one.
-pub(crate) fn add(settings: &mut Settings) {
+/// Adds warnings about settings whose effect in the tests, over a library of these sizes, is not the apparent one.
+pub(crate) fn add(settings: &mut Settings, counts: QslCounts) {
     let found = [
-        of_tests(settings),
+        of_tests(settings, counts),
         effect::of_conditions(settings),
         of_arrivals(settings),
         of_scheduler(settings),
@@ -24,8 +24,8 @@ pub(crate) fn add(settings: &mut Settings) {
 ///
 /// # Errors
 /// [`HostError::Usage`] with all warnings if there are any and the settings are `strict`.
-pub(crate) fn check(settings: &mut Settings) -> Result<(), HostError> {
-    add(settings);
+pub(crate) fn check(settings: &mut Settings, counts: QslCounts) -> Result<(), HostError> {
+    add(settings, counts);
     refuse_if_strict(settings)
 }
 
@@ -41,14 +41,14 @@ pub fn refuse_if_strict(settings: &Settings) -> Result<(), HostError> {
 }
 
 /// Returns the warnings of each test, each once. Settings that no test can be made of are reported later.
-fn of_tests(settings: &Settings) -> Vec<String> {
+fn of_tests(settings: &Settings, counts: QslCounts) -> Vec<String> {
     let both = [TestMode::AccuracyOnly, TestMode::PerformanceOnly];
     let modes = settings.run.mode.as_ref().map_or(&both[..], std::slice::from_ref);
     let of_scenario = settings.without_other_scenarios();
     let mut warnings: Vec<String> = Vec::new();
     for mode in modes {
         let test = TestSettings { mode: *mode, ..of_scenario.clone() };
-        let effective = settings.benchmark.qsl.effective_settings(&test);
+        let effective = counts.effective_settings(&test);
         let found = effective.map(|effective| effective.warnings()).unwrap_or_default();
         for warning in found {
             if !warnings.contains(&warning) {
@@ -135,6 +135,12 @@ mod tests {
     fn settings(assignments: &[&str]) -> Settings {
         let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
         loader.load().unwrap()
+    }
+
+    /// Checks the settings of a run over all samples of the benchmark.
+    pub(in crate::warnings) fn check(settings: &mut Settings) -> Result<(), HostError> {
+        let counts = settings.benchmark.qsl;
+        super::check(settings, counts)
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! scenario and at the rate of the run. A latency of the run that is less than ten times as long says as much about
 //! this program as about the plugin, so it is marked.
 
-use proctor_config::Settings;
+use proctor_config::{QslCounts, Settings};
 use proctor_loadgen::{TestOutcome, TestSettings};
 use proctor_results::{FloorPart, LatencyPart};
 use proctor_vocabulary::Scenario;
@@ -26,13 +26,18 @@ const SERVER_QUERIES: f64 = 250.0;
 /// Offline: samples at most. A longer query is extrapolated.
 const OFFLINE_SAMPLES: u64 = 1 << 20;
 
-/// Measures the floor of a run with these settings, if it is wanted and there is one: simulated time has no floor.
-/// Failures do not prevent the run.
-pub fn of_run(settings: &Settings, dispatch: Dispatch, interrupt: &Interrupt) -> Option<FloorPart> {
+/// Measures the floor of a run with these settings over a library of these sizes, if it is wanted and there is one:
+/// simulated time has no floor. Failures do not prevent the run.
+pub fn of_run(
+    settings: &Settings,
+    counts: QslCounts,
+    dispatch: Dispatch,
+    interrupt: &Interrupt,
+) -> Option<FloorPart> {
     if settings.run.virtual_time || !settings.run.floor {
         return None;
     }
-    match measure(settings, dispatch, interrupt) {
+    match measure(settings, counts, dispatch, interrupt) {
         Ok(floor) => Some(floor),
         // The test that follows ends for the same reason, and has it in its results.
         Err(HostError::Interrupted(_)) => None,
@@ -43,9 +48,14 @@ pub fn of_run(settings: &Settings, dispatch: Dispatch, interrupt: &Interrupt) ->
     }
 }
 
-fn measure(settings: &Settings, dispatch: Dispatch, interrupt: &Interrupt) -> Result<FloorPart, HostError> {
+fn measure(
+    settings: &Settings,
+    counts: QslCounts,
+    dispatch: Dispatch,
+    interrupt: &Interrupt,
+) -> Result<FloorPart, HostError> {
     let _span = enter!("measure floor");
-    let (test, longer) = test_settings(settings)?;
+    let (test, longer) = test_settings(settings, counts)?;
     let null_run = NullRun {
         settings: test.clone(),
         dispatch,
@@ -118,7 +128,7 @@ pub fn remark(floor: &FloorPart, run: &LatencyPart) -> Option<String> {
 
 /// Returns a short test in the scenario and at the rate of a run, with Poisson arrivals; and how many times longer the
 /// query of an Offline run is.
-fn test_settings(settings: &Settings) -> Result<(TestSettings, f64), HostError> {
+fn test_settings(settings: &Settings, counts: QslCounts) -> Result<(TestSettings, f64), HostError> {
     let run = &settings.test;
     let mut test = TestSettings {
         scenario: run.scenario,
@@ -142,7 +152,7 @@ fn test_settings(settings: &Settings) -> Result<(TestSettings, f64), HostError> 
             test.min_duration_ms = wanted_ms.clamp(SHORT_MS, LONG_MS);
         }
         Scenario::Offline => {
-            let effective = settings.benchmark.qsl.effective_settings(run)?;
+            let effective = counts.effective_settings(run)?;
             test.min_query_count = effective.samples_per_query.min(OFFLINE_SAMPLES);
             test.min_duration_ms = 0;
             longer = effective.samples_per_query as f64 / test.min_query_count as f64;
@@ -230,10 +240,15 @@ pub(super) mod tests {
         assignments.iter().fold(Loader::new(), |loader, text| loader.set(text)).load().unwrap()
     }
 
+    fn asked(assignments: &[&str]) -> (TestSettings, f64) {
+        let settings = settings(assignments);
+        test_settings(&settings, settings.benchmark.qsl).unwrap()
+    }
+
     #[test]
     fn the_floor_is_measured_at_the_rate_of_the_run_if_that_is_not_too_low() {
         let server = |qps: &str| {
-            let (test, _) = test_settings(&settings(&["scenario=Server", qps])).unwrap();
+            let (test, _) = asked(&["scenario=Server", qps]);
             (test.server_target_qps, test.min_duration_ms)
         };
         assert_eq!(server("target_qps=2500"), (2500.0, 100));
@@ -245,7 +260,7 @@ pub(super) mod tests {
     fn a_long_offline_query_is_extrapolated() {
         let offline = |count: &str| {
             let set = ["scenario=Offline", "min_duration_ms=0", count];
-            let (test, longer) = test_settings(&settings(&set)).unwrap();
+            let (test, longer) = asked(&set);
             (test.min_query_count, longer)
         };
         assert_eq!(offline("min_query_count=5000"), (5000, 1.0));
@@ -257,7 +272,7 @@ pub(super) mod tests {
         for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
             let settings = settings(&[&format!("scenario={scenario}"), "server_target_qps=5000"]);
             for dispatch in [Dispatch::Batches, Dispatch::WholeQueries] {
-                let floor = of_run(&settings, dispatch, &interrupt()).unwrap();
+                let floor = of_run(&settings, settings.benchmark.qsl, dispatch, &interrupt()).unwrap();
                 assert_eq!(floor.scenario, scenario);
                 assert!(
                     floor.latency_p50_ns > 0 && floor.latency_p99_ns >= floor.latency_p50_ns,
@@ -266,6 +281,7 @@ pub(super) mod tests {
                 assert_eq!(floor.dispatch_error_p99_ns.is_some(), scenario == "Server");
             }
         }
-        assert_eq!(of_run(&settings(&["floor=false"]), Dispatch::Batches, &interrupt()), None);
+        let settings = settings(&["floor=false"]);
+        assert_eq!(of_run(&settings, settings.benchmark.qsl, Dispatch::Batches, &interrupt()), None);
     }
 }

@@ -26,7 +26,7 @@ pub fn explain_model(settings: &Settings, interrupt: &Interrupt) -> Result<Strin
     let root = DataRoot::new(settings.run.data_root.as_deref()).read_only();
     let plugin = Plugin::open(settings, &root, &clock, cache, &Watchdog::default(), observer.as_ref())?;
     let placement = Placement::new(settings, plugin.dispatch);
-    let model = plugin.load_model(settings, &placement, interrupt.observer().as_ref())?;
+    let model = plugin.load_model(settings, settings.benchmark.qsl, &placement, observer.as_ref())?;
     let title = plugin.title();
     match model.explain()? {
         Some(text) => Ok(format!(

@@ -1,6 +1,6 @@
 //! Fits the model of a benchmark to a plugin's request, and the samples that go with it.
 
-use proctor_config::{Benchmark, ModelFile, Settings};
+use proctor_config::{Benchmark, ModelFile, QslCounts, Settings};
 use proctor_datasets::{DataRoot, OwnMemory, SampleStore};
 use proctor_plugin_api::{Manifest, ModelSupport, Placement};
 use proctor_plugin_host::{Backend, FileOffer, ModelDemand, choose_row, is_declared};
@@ -25,11 +25,13 @@ pub struct FittedModel {
 
 impl FittedModel {
     /// Asks an opened plugin for its forms, and verifies or makes the files, which are searched in `root`.
+    /// `counts` are the sizes of the library.
     ///
     /// # Errors
     /// If the plugin does not declare the model, or a file is missing, damaged or cannot be made.
     pub fn new(
         settings: &Settings,
+        counts: QslCounts,
         root: &DataRoot,
         plugin: (&Manifest, &Backend),
         dispatch: Dispatch,
@@ -37,7 +39,7 @@ impl FittedModel {
         observer: &dyn Observer,
     ) -> Result<Self, HostError> {
         let (manifest, backend) = plugin;
-        let wish = ModelDemand { placements, ..wish(settings, dispatch) };
+        let wish = ModelDemand { placements, ..wish(settings, counts, dispatch) };
         // A file may be large, or may have to be generated first: touch only the files for the chosen
         // precision.
         let precision = choose_row(manifest, &wish, &offers(&settings.benchmark))?.precision.clone();
@@ -71,7 +73,7 @@ pub fn row_for<'a>(
     manifest: &'a Manifest,
     dispatch: Dispatch,
 ) -> Result<&'a ModelSupport, HostError> {
-    let (wish, offers) = (wish(settings, dispatch), offers(&settings.benchmark));
+    let (wish, offers) = (wish(settings, settings.benchmark.qsl, dispatch), offers(&settings.benchmark));
     Ok(choose_row(manifest, &wish, &offers)?)
 }
 
@@ -111,7 +113,7 @@ fn find_files(
 }
 
 /// Returns the demand, without the parts that need the files and the plugin.
-fn wish(settings: &Settings, dispatch: Dispatch) -> ModelDemand {
+fn wish(settings: &Settings, counts: QslCounts, dispatch: Dispatch) -> ModelDemand {
     let benchmark = &settings.benchmark;
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     ModelDemand {
@@ -129,7 +131,7 @@ fn wish(settings: &Settings, dispatch: Dispatch) -> ModelDemand {
             Dispatch::Batches => number(settings.run.instances),
             Dispatch::WholeQueries => 0,
         },
-        intent: intent(settings, dispatch),
+        intent: intent(settings, counts, dispatch),
         placements: Vec::new(),
     }
 }

@@ -1,15 +1,15 @@
 //! Describes the intent of a run, as passed to the plugin in the model request.
 
-use proctor_config::Settings;
+use proctor_config::{QslCounts, Settings};
 use proctor_vocabulary::{Intent, Scenario};
 
 use crate::plugin::dispatch::Dispatch;
 
-/// Returns the intent of a performance run with these settings; nothing if no run can be made of them, which is
-/// reported later.
-pub(crate) fn intent(settings: &Settings, dispatch: Dispatch) -> Intent {
+/// Returns the intent of a performance run with these settings over a library of these sizes; nothing if no run can be
+/// made of them, which is reported later.
+pub(crate) fn intent(settings: &Settings, counts: QslCounts, dispatch: Dispatch) -> Intent {
     let (test, scenario) = (&settings.test, settings.test.scenario);
-    let Ok(effective) = settings.benchmark.qsl.effective_settings(test) else { return Intent::default() };
+    let Ok(effective) = counts.effective_settings(test) else { return Intent::default() };
     let tokens = |bound: u64| (scenario == Scenario::Server && test.use_token_latencies).then_some(bound);
     let samples_per_query = effective.samples_per_query;
     // A batch of Server is as large as its queries come close together.
@@ -27,8 +27,8 @@ pub(crate) fn intent(settings: &Settings, dispatch: Dispatch) -> Intent {
 
 /// Returns the number of samples in each query of a warm-up: as many as in a query of the test. In Offline, whose one
 /// query is the whole test, it is as many as in a batch.
-pub(crate) fn warm_up_sample_count(settings: &Settings) -> usize {
-    let Intent { samples_per_query, .. } = intent(settings, Dispatch::WholeQueries);
+pub(crate) fn warm_up_sample_count(settings: &Settings, counts: QslCounts) -> usize {
+    let Intent { samples_per_query, .. } = intent(settings, counts, Dispatch::WholeQueries);
     match settings.test.scenario {
         Scenario::Offline => settings.run.batch_size,
         _ => samples_per_query.and_then(|count| usize::try_from(count).ok()).unwrap_or(1),
@@ -43,7 +43,8 @@ mod tests {
 
     fn of(assignments: &[&str], dispatch: Dispatch) -> Intent {
         let settings = assignments.iter().fold(Loader::new(), |loader, text| loader.set(text));
-        intent(&settings.load().unwrap(), dispatch)
+        let settings = settings.load().unwrap();
+        intent(&settings, settings.benchmark.qsl, dispatch)
     }
 
     #[test]

@@ -89,12 +89,12 @@ impl Published {
         }
     }
 
-    /// Fits the counts of the benchmark that it was opened for to a data set that has fewer samples, such as a
-    /// generated one, with a warning about it and about samples that it lists and does not have.
+    /// Returns the sizes of the benchmark's library over this data set, which may have fewer samples, such as a
+    /// generated one. Adds a warning about that, and about samples that it lists and does not have.
     ///
     /// # Errors
     /// If it has no samples.
-    pub fn fit(&self, settings: &mut Settings) -> Result<(), HostError> {
+    pub fn counts(&self, settings: &mut Settings) -> Result<QslCounts, HostError> {
         let Delivery { sample_count, missing_count, .. } = self.delivery;
         settings.warnings.extend(self.delivery.notes.iter().cloned());
         if missing_count > 0 {
@@ -104,7 +104,7 @@ impl Published {
             );
             settings.warnings.push(text);
         }
-        fit_counts(settings, &self.order.folder, sample_count)
+        counts_over(settings, &self.order.folder, sample_count)
     }
 
     /// Returns the name of the data set.
@@ -193,29 +193,37 @@ impl Published {
     }
 }
 
-/// Opens the data set of a benchmark if it is a published one, and fits the counts of the benchmark to it.
+/// Opens the data set of a benchmark if it is a published one. Returns it with the sizes of the library, and adds a
+/// warning if they differ from the benchmark's.
 ///
 /// # Errors
 /// If the data set or the program is not there, or it has no samples.
-pub fn open_fitted(settings: &mut Settings) -> Result<Option<Published>, HostError> {
+pub fn open_counted(settings: &mut Settings) -> Result<(Option<Published>, QslCounts), HostError> {
     let root = DataRoot::new(settings.run.data_root.as_deref());
     let published = Published::open(settings, &root)?;
-    if let Some(published) = &published {
-        published.fit(settings)?;
-    }
-    Ok(published)
+    let counts = match &published {
+        Some(published) => published.counts(settings)?,
+        None => settings.benchmark.qsl,
+    };
+    Ok((published, counts))
 }
 
-/// Fits the counts of a benchmark to a folder with this many samples, with a warning if they differ.
+/// Returns the sizes of the benchmark's library over a folder with this many samples. Adds a warning if the benchmark
+/// has another number.
 ///
 /// # Errors
 /// If the folder has no samples.
-pub fn fit_counts(settings: &mut Settings, folder: &Path, sample_count: u64) -> Result<(), HostError> {
+pub fn counts_over(
+    settings: &mut Settings,
+    folder: &Path,
+    sample_count: u64,
+) -> Result<QslCounts, HostError> {
     if sample_count == 0 {
         return Err(DataError::NoSamples(folder.to_owned()).into());
     }
     let folder = folder.display();
-    let QslCounts { total_sample_count, performance_sample_count } = settings.benchmark.qsl;
+    let declared = settings.benchmark.qsl;
+    let total_sample_count = declared.total_sample_count;
     if sample_count > total_sample_count {
         settings.warnings.push(format!(
             "{folder} has {sample_count} samples, and the benchmark {total_sample_count}: the first are used"
@@ -226,12 +234,8 @@ pub fn fit_counts(settings: &mut Settings, folder: &Path, sample_count: u64) -> 
             "{folder} has {sample_count} of the benchmark's {total_sample_count} samples: for comparing runs of \
              your own only"
         ));
-        settings.benchmark.qsl = QslCounts {
-            total_sample_count: sample_count,
-            performance_sample_count: performance_sample_count.min(sample_count),
-        };
     }
-    Ok(())
+    Ok(declared.within(sample_count))
 }
 
 /// Runs the program on an order. Its progress and messages go to stderr.

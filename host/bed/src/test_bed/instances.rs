@@ -188,7 +188,7 @@ impl TestBed<'_> {
         }
         let _span = enter!("warm up", batches = warm_up_batches);
         let sample_count = match takes_queries {
-            true => warm_up_sample_count(self.settings),
+            true => warm_up_sample_count(self.settings, self.library.counts()),
             false => batch_size,
         };
         let samples: Vec<_> =

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::{Mutex, MutexGuard};
 use proctor_bed::Watch;
+use proctor_config::QslCounts;
 use proctor_loadgen::{Progress, SampleRecord, SampleTokens, StopHandle};
 use proctor_search::{Backlog, Judgement, ProbeEnd, ProbeLimits, ProbeMonitor};
 use proctor_words::HostError;
@@ -68,9 +69,14 @@ impl Lookout {
     ///
     /// # Errors
     /// If no test can be made of the settings.
-    pub(crate) fn of_probe(plan: &SearchPlan, load: f64, error_probability: f64) -> Result<Self, HostError> {
+    pub(crate) fn of_probe(
+        plan: &SearchPlan,
+        load: f64,
+        counts: QslCounts,
+        error_probability: f64,
+    ) -> Result<Self, HostError> {
         let goal = match plan.probes_are_whole() {
-            true => Goal::full_run(plan, plan.allowed_counts(load)?),
+            true => Goal::full_run(plan, plan.allowed_counts(load, counts)?),
             false => Goal::Probe,
         };
         Ok(Self::new(plan, load, error_probability, goal))
@@ -306,8 +312,9 @@ mod tests {
             "min_query_count=100000".to_owned(),
         ];
         let loader = given.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
-        let plan = SearchPlan::new(&loader.load().unwrap(), &FindMaxOptions::default()).unwrap();
-        let lookout = Lookout::of_probe(&plan, 100.0, 0.05).unwrap();
+        let settings = loader.load().unwrap();
+        let plan = SearchPlan::new(&settings, &FindMaxOptions::default()).unwrap();
+        let lookout = Lookout::of_probe(&plan, 100.0, settings.benchmark.qsl, 0.05).unwrap();
         let clock = Arc::new(VirtualClock::new());
         let loadgen = LoadGen::new(plan.probe_at(100.0), Arc::clone(&clock), LoadGenOptions::default());
         let system = Tokens { clock, sink: loadgen.sink() };

@@ -1,6 +1,6 @@
 //! Plan of a search: the scenario's load, its constraints, and the length of probes and full runs.
 
-use proctor_config::{Origin, Settings, Value};
+use proctor_config::{Origin, QslCounts, Settings, Value};
 use proctor_loadgen::{
     QueryGenerator, TestSettings, min_under_latency_queries, over_latency_allowance, phases,
 };
@@ -245,16 +245,16 @@ impl SearchPlan {
         self.bounds.iter().map(of_bound).chain([failed]).chain(tokenless).collect()
     }
 
-    /// Returns how many queries of a full run may miss each constraint before it can no longer be VALID;
-    /// `None` if the number of its queries is not known beforehand.
+    /// Returns how many queries of a full run over a library of these sizes may miss each constraint before it can no
+    /// longer be VALID; `None` if the number of its queries is not known beforehand.
     ///
     /// # Errors
     /// If no test can be made of the settings.
-    pub(crate) fn allowed_counts(&self, load: f64) -> Result<Option<Vec<u64>>, HostError> {
+    pub(crate) fn allowed_counts(&self, load: f64, counts: QslCounts) -> Result<Option<Vec<u64>>, HostError> {
         if !self.is_server() || self.full_query_count(load) as f64 > COUNTABLE_QUERIES {
             return Ok(None);
         }
-        let effective = self.settings.benchmark.qsl.effective_settings(&self.test_at(load))?;
+        let effective = counts.effective_settings(&self.test_at(load))?;
         let count =
             phases(&effective).first().map(|plan| QueryGenerator::new(&effective, plan).totals().query_count);
         Ok(count.filter(|count| *count > 0).map(|count| {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{SecondsFormat, Utc};
-use proctor_config::{Deviation, Effective, NotOfficial, Settings};
+use proctor_config::{Deviation, Effective, NotOfficial, QslCounts, Settings};
 use proctor_results::{ArrivalsPart, DeviationPart, PluginPart, Program};
 use proctor_run::{arrivals, deviations};
 use proctor_search::{SearchEnd, SearchSettings};
@@ -83,6 +83,7 @@ impl<'a> FindMaxResult<'a> {
     pub(super) fn new(
         plan: &'a SearchPlan,
         settings: &Settings,
+        counts: QslCounts,
         state: &'a State,
         end: SearchEnd,
         plugin: PluginPart,
@@ -96,7 +97,7 @@ impl<'a> FindMaxResult<'a> {
         let confirmed = state.judged_full_runs().filter(|(run, met)| Some(run.load) == load && *met);
         let may_fail =
             plan.may_fail().then_some(Deviation::FailedSamples { allowed_share: plan.error_share });
-        let deviations = deviations::all(settings, &plugin).into_iter().chain(may_fail);
+        let deviations = deviations::all(settings, counts, &plugin).into_iter().chain(may_fail);
         let mut effective = settings.effective.clone();
         if is_virtual {
             effective.remove("output_folder");

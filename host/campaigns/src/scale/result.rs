@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{SecondsFormat, Utc};
 use proctor_bed::Fault;
-use proctor_config::{Deviation, Effective, Settings};
+use proctor_config::{Deviation, Effective, QslCounts, Settings};
 use proctor_loadgen::Finding;
 use proctor_results::{DeviationPart, PluginPart, Program, ScalingPart};
 use proctor_run::deviations;
@@ -59,8 +59,8 @@ pub(crate) struct ScaleResult {
 }
 
 /// Returns the round's rules that a run of this kind breaks. A scenario unknown to scaling breaks none.
-fn deviations(settings: &Settings, plugin: &PluginPart) -> Vec<DeviationPart> {
-    let mut deviations = deviations::all(settings, plugin);
+fn deviations(settings: &Settings, counts: QslCounts, plugin: &PluginPart) -> Vec<DeviationPart> {
+    let mut deviations = deviations::all(settings, counts, plugin);
     if settings.run.scenario.loadgen() != Scenario::Server {
         deviations.retain(|deviation| !matches!(deviation, Deviation::Scenario { .. }));
     }
@@ -98,6 +98,7 @@ impl PolicyResult {
 impl ScaleResult {
     pub(super) fn new(
         settings: &Settings,
+        counts: QslCounts,
         options: &ScaleOptions,
         (goal, base): (Goal, Option<Base>),
         plugin: PluginPart,
@@ -128,7 +129,7 @@ impl ScaleResult {
             objections,
             benchmark: settings.benchmark.id.clone(),
             rules: settings.run.rules.name,
-            deviations: deviations(settings, &plugin),
+            deviations: deviations(settings, counts, &plugin),
             virtual_time: is_virtual,
             plugin,
             machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
@@ -197,7 +198,8 @@ mod tests {
         let goal = Goal::new(1_000_000, 0.95, Knobs::LEAST);
         let plugin = json!({"name": "p", "version": "1", "precision": "f32", "sha256": null});
         let (plugin, machine) = (serde_json::from_value(plugin).unwrap(), read_machine());
-        let mut result = ScaleResult::new(&settings, &options, (goal, None), plugin, machine);
+        let mut result =
+            ScaleResult::new(&settings, settings.benchmark.qsl, &options, (goal, None), plugin, machine);
         assert!(serde_json::to_value(&result).unwrap()["objections"].is_null());
         for _ in 0..2 {
             let faults = vec![

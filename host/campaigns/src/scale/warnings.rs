@@ -2,7 +2,7 @@
 //! effect, and the warnings about them.
 
 use proctor_bed::is_given;
-use proctor_config::{Effective, Origin, Settings, Value, keys};
+use proctor_config::{Effective, Origin, QslCounts, Settings, Value, keys};
 use proctor_loadgen::{ArrivalProcess, TestSettings};
 use proctor_run::warnings::{effect, of_arrivals, of_scheduler, refuse_if_strict};
 use proctor_vocabulary::{Scenario, TestMode};
@@ -21,7 +21,12 @@ const ARRIVALS_SEED: &str = "schedule_rng_seed";
 ///
 /// # Errors
 /// [`HostError::Usage`] with all warnings if there are any and the settings are `strict`.
-pub(crate) fn check(settings: &mut Settings, input: ScaleInput, duration_ms: u64) -> Result<(), HostError> {
+pub(crate) fn check(
+    settings: &mut Settings,
+    counts: QslCounts,
+    input: ScaleInput,
+    duration_ms: u64,
+) -> Result<(), HostError> {
     let mut found = vec![other_scenario(settings), idle_settings(settings)];
     found.push(match input {
         ScaleInput::Saturated => without_rate(settings),
@@ -33,7 +38,7 @@ pub(crate) fn check(settings: &mut Settings, input: ScaleInput, duration_ms: u64
         as_server.run.scenario = Scenario::Server.into();
     }
     found.extend([
-        of_load(settings, input, duration_ms),
+        of_load(settings, counts, input, duration_ms),
         effect::of_conditions(&as_server),
         of_scheduler(settings),
     ]);
@@ -82,7 +87,7 @@ fn other_scenario(settings: &Settings) -> Vec<String> {
 }
 
 /// Returns the warnings of LoadGen about a load of this length without any limits.
-fn of_load(settings: &Settings, input: ScaleInput, duration_ms: u64) -> Vec<String> {
+fn of_load(settings: &Settings, counts: QslCounts, input: ScaleInput, duration_ms: u64) -> Vec<String> {
     let defaults = TestSettings::default();
     let mut test = TestSettings {
         scenario: Scenario::Server,
@@ -97,7 +102,7 @@ fn of_load(settings: &Settings, input: ScaleInput, duration_ms: u64) -> Vec<Stri
     if input == ScaleInput::Saturated {
         test.arrivals = ArrivalProcess::Poisson;
     }
-    let effective = settings.benchmark.qsl.effective_settings(&test);
+    let effective = counts.effective_settings(&test);
     effective.map(|effective| effective.warnings()).unwrap_or_default()
 }
 
@@ -163,12 +168,16 @@ mod tests {
 
     use super::*;
 
+    fn check_for_a_minute(settings: &mut Settings) {
+        let (counts, input) = (settings.benchmark.qsl, ScaleInput::of(settings));
+        check(settings, counts, input, 60_000).unwrap();
+    }
+
     fn warnings(assignments: &[&str]) -> Vec<String> {
         let loader = Loader::new().set("policy=joint").set("scenario=Server");
         let loader = assignments.iter().fold(loader, |loader, assignment| loader.set(assignment));
         let mut settings = loader.load().unwrap();
-        let input = ScaleInput::of(&settings);
-        check(&mut settings, input, 60_000).unwrap();
+        check_for_a_minute(&mut settings);
         settings.warnings
     }
 
@@ -199,8 +208,7 @@ mod tests {
             }
         };
         let mut settings = loader.load().unwrap();
-        let input = ScaleInput::of(&settings);
-        check(&mut settings, input, 60_000).unwrap();
+        check_for_a_minute(&mut settings);
         settings
     }
 
@@ -271,9 +279,8 @@ mod tests {
         std::fs::write(&path, "*.Server.target_qps = 1.0\n").unwrap();
         let loader = Loader::new().set("policy=joint").set("scenario=Server").user_conf(path);
         let mut settings = loader.load().unwrap();
-        let input = ScaleInput::of(&settings);
-        check(&mut settings, input, 60_000).unwrap();
-        assert_eq!(input, ScaleInput::Saturated);
+        assert_eq!(ScaleInput::of(&settings), ScaleInput::Saturated);
+        check_for_a_minute(&mut settings);
         assert!(
             settings.warnings[0].contains("user.conf: line 1: a target_qps of 1"),
             "{:?}",

@@ -15,7 +15,7 @@ use super::{
     round::UntimedStep,
 };
 use crate::{
-    benchmark::Benchmark,
+    benchmark::{Benchmark, QslCounts},
     preset::{issues_permutations, official_accuracy_limit, official_values},
     run_settings::RunSettings,
     value::Value,
@@ -213,9 +213,10 @@ impl fmt::Display for Deviation {
     }
 }
 
-/// Returns the deviations of a run with these settings, in this precision.
+/// Returns the deviations of a run with these settings over a library of these sizes, in this precision.
 pub(crate) fn deviations(
     benchmark: &Benchmark,
+    counts: QslCounts,
     run: &RunSettings,
     test: &TestSettings,
     precision: &str,
@@ -237,7 +238,7 @@ pub(crate) fn deviations(
         if !run.row_aggregation.is_of_the_rules() {
             deviations.push(Deviation::Rows { row_aggregation: run.row_aggregation.to_string() });
         }
-        deviations.extend(of_row(suite, row, benchmark, run, test));
+        deviations.extend(of_row(suite, row, benchmark, counts, run, test));
     }
     deviations.extend(of_every_run(benchmark, run, test));
     deviations
@@ -267,6 +268,7 @@ fn of_row(
     suite: &SuiteBenchmark,
     row: &RoundRow,
     benchmark: &Benchmark,
+    counts: QslCounts,
     run: &RunSettings,
     test: &TestSettings,
 ) -> Vec<Deviation> {
@@ -290,8 +292,8 @@ fn of_row(
         }
     }
     let sample_count = match test.performance_sample_count_override {
-        0 => benchmark.qsl.performance_sample_count,
-        count => count.min(benchmark.qsl.total_sample_count),
+        0 => counts.performance_sample_count,
+        count => count.min(counts.total_sample_count),
     };
     // A set that holds the whole data set cannot hold more, unless that is a part of the library, for accuracy alone.
     let wanted = match official_accuracy_limit(test.rules, benchmark, run.scenario) {

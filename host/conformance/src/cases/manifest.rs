@@ -162,9 +162,10 @@ fn models_load(subject: &Subject) -> Verdict {
         settings.run.device = Some(row.device.clone());
         let backend = subject.open(&library)?;
         let plugin = (library.manifest(), &backend);
-        let dispatch = shape_for(&library).dispatch;
+        let (counts, dispatch) = (settings.benchmark.qsl, shape_for(&library).dispatch);
         // The benchmark may not come in the format of the row.
-        let Ok(fitted) = FittedModel::new(&settings, &root, plugin, dispatch, Vec::new(), &Nobody) else {
+        let Ok(fitted) = FittedModel::new(&settings, counts, &root, plugin, dispatch, Vec::new(), &Nobody)
+        else {
             continue;
         };
         match backend.load_model(&fitted.demand) {

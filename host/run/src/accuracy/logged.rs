@@ -98,16 +98,16 @@ pub fn score_log(
     if let Some(element_type) = reading.element_type {
         set_element_type(&mut settings, element_type)?;
     }
-    let samples = samples_of_log(log, &mut settings, &root)?;
+    let (counts, samples) = samples_of_log(log, &mut settings, &root)?;
     settings
         .warnings
         .iter()
         .for_each(|warning| observer.message(&format!("warning: {}", printable(warning))));
     // The settings that a run of the log's would have.
-    let effective = settings.benchmark.qsl.effective_settings(&settings.test);
+    let effective = counts.effective_settings(&settings.test);
     let effective = effective.map_err(HostError::usage)?;
     let padding_record_count = padding_count(&effective);
-    let check = checked(&settings, samples, &root, precision(&settings)?, observer)?;
+    let check = checked(&settings, counts, samples, &root, precision(&settings)?, observer)?;
     let response = ResponseForm { variant, ..check.response };
     let performance_seq_id = log.performance_seq_id();
     let check = AccuracyCheck { padding_record_count, performance_seq_id, response, ..check };

@@ -1,15 +1,16 @@
 //! The part of a result about rules of the round that the run does not keep.
 
-use proctor_config::{Deviation, NotOfficial, Settings, Suite, round_rules};
+use proctor_config::{Deviation, NotOfficial, QslCounts, Settings, Suite, round_rules};
 use proctor_plugin_api::MemoryKind;
 use proctor_results::{DeviationPart, PluginPart};
 
-/// Returns all of a run of a plugin with these settings.
-pub fn all(settings: &Settings, plugin: &PluginPart) -> Vec<Deviation> {
+/// Returns all of a run of a plugin with these settings over a library of these sizes.
+pub fn all(settings: &Settings, counts: QslCounts, plugin: &PluginPart) -> Vec<Deviation> {
     let is_on_device = plugin.sample_memory.iter().any(|kind| kind == MemoryKind::Device.name());
     let of_memory = is_on_device.then_some(Deviation::DeviceMemory);
     let of_network = plugin.network.then(|| of_network(settings)).flatten();
-    settings.deviations(&plugin.precision).into_iter().chain(of_memory).chain(of_network).collect()
+    let of_settings = settings.deviations_over(counts, &plugin.precision);
+    of_settings.into_iter().chain(of_memory).chain(of_network).collect()
 }
 
 /// Returns the deviation of a system that is reached by a network, if there is no network division: before
@@ -43,7 +44,7 @@ mod tests {
     use crate::result::tests;
 
     fn parts(settings: &Settings, plugin: &PluginPart) -> Vec<DeviationPart> {
-        all(settings, plugin).iter().map(DeviationPart::from).collect()
+        all(settings, settings.benchmark.qsl, plugin).iter().map(DeviationPart::from).collect()
     }
 
     #[test]

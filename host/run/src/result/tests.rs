@@ -139,6 +139,11 @@ fn accuracy(passed: bool) -> AccuracyResult {
     }
 }
 
+/// The result of tests over as many samples as the benchmark has.
+fn combined(settings: &Settings, tests: Tests<'_>) -> RunResult {
+    RunResult::new(settings, settings.benchmark.qsl, plugin(), machine(), tests)
+}
+
 fn result(accuracy_passed: bool) -> RunResult {
     let settings = settings();
     let accuracy_run = test(&settings, TestMode::AccuracyOnly, false);
@@ -149,7 +154,7 @@ fn result(accuracy_passed: bool) -> RunResult {
         accuracy: Some(accuracy(accuracy_passed)),
         of_run: Vec::new(),
     };
-    RunResult::new(&settings, plugin(), machine(), tests)
+    combined(&settings, tests)
 }
 
 pub(crate) fn server_result() -> RunResult {
@@ -162,7 +167,7 @@ fn performance_result(change: impl FnOnce(&mut TestSettings), mode: TestMode) ->
     change(&mut settings.test);
     let performance_runs = PerformanceRuns::of(test(&settings, mode, false));
     let tests = Tests::of_performance(&performance_runs);
-    RunResult::new(&settings, plugin(), machine(), tests)
+    combined(&settings, tests)
 }
 
 /// A run that is a tenth faster than the model.
@@ -175,7 +180,7 @@ pub(crate) fn interrupted_result() -> RunResult {
     let performance_run = test(&settings, TestMode::PerformanceOnly, true);
     let performance_runs = PerformanceRuns::of(performance_run);
     let tests = Tests::of_performance(&performance_runs);
-    RunResult::new(&settings, plugin(), machine(), tests)
+    combined(&settings, tests)
 }
 
 /// The model does 1000 samples a second one after the other, and may take 20 ms for one.
@@ -187,7 +192,7 @@ fn the_metric_of_a_search_is_the_peak_rate() {
     let search = performance_run.outcome.peak_search.clone().unwrap();
     let performance_runs = PerformanceRuns::of(performance_run);
     let tests = Tests::of_performance(&performance_runs);
-    let result = RunResult::new(&settings, plugin(), machine(), tests);
+    let result = combined(&settings, tests);
     let metric = result.file.metric.unwrap();
     assert_eq!((metric.name.as_str(), metric.unit.as_str()), ("peak rate", "queries/s"));
     assert_eq!(Some(metric.value), search.peak_qps());
@@ -223,7 +228,7 @@ fn several(rates_qps: &[f64]) -> RunResult {
     });
     let performance_runs = PerformanceRuns { tests: runs.collect(), planned_count: 5 };
     let tests = Tests::of_performance(&performance_runs);
-    RunResult::new(&settings, plugin(), machine(), tests)
+    combined(&settings, tests)
 }
 
 #[test]
@@ -341,8 +346,7 @@ fn a_run_is_valid_only_if_no_finding_of_it_or_of_its_tests_is_broken() {
     let settings = settings();
     let reasons = |runs: &PerformanceRuns, of_run| {
         let tests = Tests::of_performance(runs).with_findings(of_run);
-        let VerdictPart { valid, reasons, .. } =
-            RunResult::new(&settings, plugin(), machine(), tests).file.verdict;
+        let VerdictPart { valid, reasons, .. } = combined(&settings, tests).file.verdict;
         assert!(!valid);
         reasons
     };
@@ -410,7 +414,7 @@ fn samples_without_tokens_are_counted_apart_and_in_no_figure_of_tokens() {
         let mut test = test_of(instance, &settings, TestMode::PerformanceOnly, false);
         test.metric_kind = MetricKind::CompletedTokens;
         let runs = PerformanceRuns::of(test);
-        RunResult::new(&settings, plugin(), machine(), Tests::of_performance(&runs))
+        combined(&settings, Tests::of_performance(&runs))
     };
 
     let some = result(300);

@@ -92,7 +92,7 @@ mod tests {
     use proctor_vocabulary::Scenario::{self, MultiStream, Offline, Server, SingleStream};
 
     use super::*;
-    use crate::warnings::check;
+    use crate::warnings::tests::check;
 
     /// Settings of Server that the load generator itself reports elsewhere.
     const REPORTED_BY_LOADGEN: &[&str] =

@@ -19,15 +19,19 @@ fn imagenet(bench: &Bench, sample_count: usize) -> Vec<String> {
 
 /// Runs the mock on the made ImageNet, with these classes for answers.
 fn run(bench: &Bench, classes: &[String], flags: &str) -> Run {
+    bench.run(&arguments(bench, classes, flags))
+}
+
+fn arguments(bench: &Bench, classes: &[String], flags: &str) -> String {
     let answers = bench.write("answers.txt", classes.join("\n"));
     let (folder, cache) = (bench.file("imagenet"), bench.file("cache"));
-    bench.run(&format!(
+    format!(
         "--plugin mock --benchmark resnet50 --dataset-folder {} --set cache_folder={} --set mock.answers=file \
          --set mock.answer_file={} {flags}",
         folder.display(),
         cache.display(),
         answers.display(),
-    ))
+    )
 }
 
 #[test]
@@ -43,6 +47,7 @@ fn right_and_wrong_classes_of_imagenet_are_counted() {
     let deviations = right.result()["deviations"].as_array().unwrap();
     let of_data_set = deviations.iter().find(|it| it["kind"] == "data-set").unwrap();
     assert_eq!(of_data_set["text"], "the data set has 60 samples, and the round wants 50000");
+    assert_eq!(right.result()["benchmark"]["total_sample_count"], 60);
 
     let wrong = run(&bench, &classes, "--mode accuracy --set mock.accuracy=0.9");
     assert_eq!(wrong.result()["accuracy"]["value"], 0.9);
@@ -114,6 +119,29 @@ fn every_scenario_is_run_on_imagenet() {
         let run = run(&bench, &classes, &flags);
         run.assert_valid();
         assert_eq!(run.result()["accuracy"]["value"], 1.0, "{scenario}");
+    }
+}
+
+#[test]
+fn the_runs_of_a_search_tell_how_many_samples_there_are() {
+    let bench = Bench::new();
+    let classes = imagenet(&bench, 20);
+    let folder = bench.file("search");
+    let flags = format!(
+        "--scenario Server --virtual-time --set mock.service=fixed --set mock.service_us=500 --output {}",
+        folder.display()
+    );
+    let search = bench.host(&format!("find-max {}", arguments(&bench, &classes, &flags)));
+    assert_eq!(search.code(), 0, "{search}");
+    let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    let result: Value = serde_json::from_str(&text("full-run-1/result.json")).unwrap();
+    let counts = ["total_sample_count", "performance_sample_count"].map(|key| &result["benchmark"][key]);
+    assert_eq!(counts, [20, 20]);
+    let found: Value = serde_json::from_str(&text("find_max.json")).unwrap();
+    for deviations in [&result["deviations"], &found["deviations"]] {
+        let texts: Vec<_> = deviations.as_array().unwrap().iter().map(|it| &it["text"]).collect();
+        let wanted = "the data set has 20 samples, and the round wants 50000";
+        assert!(texts.iter().any(|text| **text == wanted), "{texts:?}");
     }
 }
 

@@ -5,7 +5,7 @@ use proctor_vocabulary::TestMode;
 
 use super::Deviation;
 use crate::{
-    benchmark::Benchmark,
+    benchmark::{Benchmark, QslCounts},
     preset::official_accuracy_limit,
     run_settings::RunSettings,
     suite::{CheckedKey, RoundRow, Stated},
@@ -13,9 +13,14 @@ use crate::{
 
 /// Returns the deviations of a run as a whole. `test` holds the request for its tests; an audit changes the
 /// performance run alone.
-pub(crate) fn of_whole_run(benchmark: &Benchmark, run: &RunSettings, test: &TestSettings) -> Vec<Deviation> {
+pub(crate) fn of_whole_run(
+    benchmark: &Benchmark,
+    counts: QslCounts,
+    run: &RunSettings,
+    test: &TestSettings,
+) -> Vec<Deviation> {
     let of_samples = match benchmark.row(test.rules) {
-        Some((_, row)) => of_samples(row, benchmark.qsl.total_sample_count, test),
+        Some((_, row)) => of_samples(row, counts.total_sample_count, test),
         None => {
             let named = benchmark.suite.as_ref().unwrap_or(&benchmark.id);
             Some(Deviation::Benchmark { benchmark: named.clone() })
@@ -41,10 +46,11 @@ fn of_samples(row: &RoundRow, total_count: u64, test: &TestSettings) -> Option<D
 /// request of the test with the answers.
 pub(crate) fn of_accuracy(
     benchmark: &Benchmark,
+    counts: QslCounts,
     run: &RunSettings,
     scored: &TestSettings,
 ) -> Option<Deviation> {
-    let total = benchmark.qsl.total_sample_count;
+    let total = counts.total_sample_count;
     let count = |limit: u64| if limit == 0 { total } else { limit.min(total) };
     let wanted = count(official_accuracy_limit(scored.rules, benchmark, run.scenario));
     let sample_count = count(scored.accuracy_sample_count_override);

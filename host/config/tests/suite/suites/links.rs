@@ -257,6 +257,13 @@ fn deviations_are_told_apart() {
     ];
     let of = |assignments: &[&str], precision: &str| linked.load(assignments).deviations(precision);
     assert_eq!(of(&["rules=v0.7"], "f32"), small);
+    let settings = linked.load(&["rules=v0.7"]);
+    let smaller = [
+        Deviation::PerformanceSet { sample_count: 60, wanted: 1024 },
+        Deviation::DataSet { sample_count: 60, wanted: 50_000 },
+    ];
+    assert_eq!(settings.deviations_over(settings.benchmark.qsl.within(60), "f32"), smaller);
+    assert_eq!(settings.deviations_over(settings.benchmark.qsl.within(601), "f32"), small);
     let texts = |assignments: &[&str], precision: &str| {
         of(assignments, precision).iter().map(ToString::to_string).collect::<Vec<_>>()
     };
