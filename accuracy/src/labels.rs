@@ -83,12 +83,36 @@ impl Named for LabelsEntry {
     }
 }
 
-/// Returns the error of a data set without labels of a kind.
-pub(crate) fn no_labels(kind: &str, dataset: &str, known: &[&str]) -> AccuracyError {
+/// Right answers of a kind that a metric of its own judges by, such as [`boxes::Boxes`], for a published data set;
+/// registered with `inventory::submit!`.
+pub(crate) struct AnswersOf<T: 'static> {
+    /// Name of the data set.
+    pub(crate) dataset: &'static str,
+    /// Reads the answers to samples.
+    pub(crate) read: fn(&PublishedSamples) -> Result<T, AccuracyError>,
+}
+
+/// Reads the answers of a kind to samples of a data set.
+///
+/// # Errors
+/// [`AccuracyError::Mismatch`] if the data set has none of the kind, or what is wrong with the labels.
+pub(crate) fn read_answers<T: 'static>(
+    kind: &str,
+    dataset: &str,
+    samples: &PublishedSamples,
+) -> Result<T, AccuracyError>
+where
+    AnswersOf<T>: inventory::Collect,
+{
+    if let Some(answers) = inventory::iter::<AnswersOf<T>>().find(|answers| answers.dataset == dataset) {
+        return (answers.read)(samples);
+    }
+    let mut known: Vec<_> = inventory::iter::<AnswersOf<T>>().map(|answers| answers.dataset).collect();
+    known.sort_unstable();
     let known = known.join(", ");
-    AccuracyError::Mismatch(format!(
+    Err(AccuracyError::Mismatch(format!(
         "no {kind} of data set \"{dataset}\" are known; those of {known} are; correct `dataset` or the metric"
-    ))
+    )))
 }
 
 /// Reads the labels of the data set of this name.
@@ -206,6 +230,15 @@ mod tests {
                 assert!(cause.contains(&format!("{list}: {words}")), "{cause}");
             }
         }
+    }
+
+    #[test]
+    fn a_data_set_without_answers_of_the_kind_is_refused() {
+        let samples = PublishedSamples { folder: PathBuf::new(), names: Vec::new() };
+        let error = volumes::read("coco", &samples).err().unwrap().to_string();
+        let expected = "no volumes of data set \"coco\" are known; those of brats, kits19 are; ";
+        assert!(error.starts_with(expected), "{error}");
+        assert!(["brats", "kits19"].iter().all(|dataset| volumes::read(dataset, &samples).is_ok()));
     }
 
     #[test]

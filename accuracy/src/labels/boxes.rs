@@ -12,20 +12,34 @@ use serde::Deserialize;
 use crate::{
     error::AccuracyError,
     judge::detections::{ClassNames, JudgedImage},
-    labels::{PublishedSamples, SampleList, no_labels},
+    labels::{AnswersOf, PublishedSamples, SampleList, read_answers},
 };
 
-/// Data sets with their lists, and the meaning of a class in a response to them.
-const LISTS: [(&str, &str, ClassNames); 3] = [
-    ("coco", "annotations/instances_val2017.json", ClassNames::Ids),
-    // The model of the reference in PyTorch, which has these samples, numbers the categories.
-    ("coco-annotated", "annotations/instances_val2017.json", ClassNames::Positions),
-    ("open-images", "annotations/openimages-mlperf.json", ClassNames::Ids),
-];
+/// The list of a data set.
+struct ListFile {
+    name: &'static str,
+    /// Whether only images with annotations are samples.
+    is_of_annotated: bool,
+    /// Meaning of a class in a response.
+    class_names: ClassNames,
+}
 
-inventory::submit! { SampleList { dataset: "coco", read: |folder| listed("coco", folder) } }
-inventory::submit! { SampleList { dataset: "coco-annotated", read: |folder| listed("coco-annotated", folder) } }
-inventory::submit! { SampleList { dataset: "open-images", read: |folder| listed("open-images", folder) } }
+const COCO: ListFile = ListFile {
+    name: "annotations/instances_val2017.json",
+    is_of_annotated: false,
+    class_names: ClassNames::Ids,
+};
+/// The model of the reference in PyTorch, which has these samples, numbers the categories.
+const ANNOTATED: ListFile = ListFile { is_of_annotated: true, class_names: ClassNames::Positions, ..COCO };
+const OPEN_IMAGES: ListFile = ListFile { name: "annotations/openimages-mlperf.json", ..COCO };
+
+inventory::collect!(AnswersOf<Boxes>);
+inventory::submit! { SampleList { dataset: "coco", read: |folder| COCO.listed(folder) } }
+inventory::submit! { AnswersOf::<Boxes> { dataset: "coco", read: |samples| COCO.boxes(samples) } }
+inventory::submit! { SampleList { dataset: "coco-annotated", read: |folder| ANNOTATED.listed(folder) } }
+inventory::submit! { AnswersOf::<Boxes> { dataset: "coco-annotated", read: |samples| ANNOTATED.boxes(samples) } }
+inventory::submit! { SampleList { dataset: "open-images", read: |folder| OPEN_IMAGES.listed(folder) } }
+inventory::submit! { AnswersOf::<Boxes> { dataset: "open-images", read: |samples| OPEN_IMAGES.boxes(samples) } }
 
 /// The right answers of a data set.
 #[derive(Debug)]
@@ -67,58 +81,63 @@ struct ListedCategory {
     id: u64,
 }
 
-/// Returns the list of a data set, with its path.
-fn list(dataset: &str, folder: &Path) -> Result<(PathBuf, List, ClassNames), AccuracyError> {
-    let known = LISTS.iter().find(|(name, ..)| *name == dataset);
-    let (_, list, class_names) =
-        known.ok_or_else(|| no_labels("boxes", dataset, &LISTS.map(|(name, ..)| name)))?;
-    let path = folder.join(list);
-    match serde_json::from_str(&read_text(&path)?) {
-        Ok(list) => Ok((path, list, *class_names)),
-        Err(error) => {
-            let reason = format!("it is not JSON of COCO's form: {error}; restore the file");
-            Err(DatasetError::Malformed { path, reason }.into())
+/// Reads the boxes of samples of a data set.
+pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Boxes, AccuracyError> {
+    read_answers("boxes", dataset, samples)
+}
+
+impl ListFile {
+    /// Reads the list in a folder, and returns its path with it.
+    fn read(&self, folder: &Path) -> Result<(PathBuf, List), AccuracyError> {
+        let path = folder.join(self.name);
+        match serde_json::from_str(&read_text(&path)?) {
+            Ok(list) => Ok((path, list)),
+            Err(error) => {
+                let reason = format!("it is not JSON of COCO's form: {error}; restore the file");
+                Err(DatasetError::Malformed { path, reason }.into())
+            }
         }
     }
-}
 
-/// The list of a data set, and the ids of all its images: of `coco-annotated`, of those with annotations.
-fn listed(dataset: &str, folder: &Path) -> Result<(PathBuf, Vec<String>), AccuracyError> {
-    let (path, list, _) = list(dataset, folder)?;
-    let annotated: HashSet<_> = list.annotations.iter().map(|annotation| annotation.image_id).collect();
-    let is_sample = |image: &&ListedImage| dataset != "coco-annotated" || annotated.contains(&image.id);
-    let names = list.images.iter().filter(is_sample).map(|image| image.id.to_string()).collect();
-    Ok((path, names))
-}
+    /// Returns the path of the list, and the ids of all its images that are samples.
+    fn listed(&self, folder: &Path) -> Result<(PathBuf, Vec<String>), AccuracyError> {
+        let (path, list) = self.read(folder)?;
+        let annotated: HashSet<_> = list.annotations.iter().map(|annotation| annotation.image_id).collect();
+        let is_sample = |image: &&ListedImage| !self.is_of_annotated || annotated.contains(&image.id);
+        let names = list.images.iter().filter(is_sample).map(|image| image.id.to_string()).collect();
+        Ok((path, names))
+    }
 
-/// Reads the boxes of a data set, whose samples are named by the ids of their images.
-pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Boxes, AccuracyError> {
-    let (path, list, class_names) = list(dataset, &samples.folder)?;
-    let malformed = |reason: String| DatasetError::Malformed { path: path.clone(), reason };
-    let images: HashMap<_, _> = list.images.iter().map(|it| (it.id.to_string(), it)).collect();
-    let image = |name: &String| {
-        let found = images.get(name).map(|it| JudgedImage { id: it.id, height: it.height, width: it.width });
-        found.ok_or_else(|| malformed(format!("it has no image {name}, which was prepared as a sample")))
-    };
-    let annotation = |it: &ListedAnnotation| {
-        let [x, y, width, height] = it.bbox;
-        Annotation {
-            id: it.id,
-            image: it.image_id,
-            category: it.category_id,
-            bbox: Bbox { x, y, width, height },
-            area: it.area,
-            is_crowd: it.iscrowd != 0,
-        }
-    };
-    let annotations: Vec<_> = list.annotations.iter().map(annotation).collect();
-    check_annotations(&annotations).map_err(|fault| malformed(format!("{fault}; restore the file")))?;
-    Ok(Boxes {
-        images: samples.names.iter().map(image).collect::<Result<_, _>>()?,
-        annotations,
-        categories: list.categories.iter().map(|it| it.id).collect(),
-        class_names,
-    })
+    /// Reads the boxes of samples, which are named by the ids of their images.
+    fn boxes(&self, samples: &PublishedSamples) -> Result<Boxes, AccuracyError> {
+        let (path, list) = self.read(&samples.folder)?;
+        let malformed = |reason: String| DatasetError::Malformed { path: path.clone(), reason };
+        let images: HashMap<_, _> = list.images.iter().map(|it| (it.id.to_string(), it)).collect();
+        let image = |name: &String| {
+            let found =
+                images.get(name).map(|it| JudgedImage { id: it.id, height: it.height, width: it.width });
+            found.ok_or_else(|| malformed(format!("it has no image {name}, which was prepared as a sample")))
+        };
+        let annotation = |it: &ListedAnnotation| {
+            let [x, y, width, height] = it.bbox;
+            Annotation {
+                id: it.id,
+                image: it.image_id,
+                category: it.category_id,
+                bbox: Bbox { x, y, width, height },
+                area: it.area,
+                is_crowd: it.iscrowd != 0,
+            }
+        };
+        let annotations: Vec<_> = list.annotations.iter().map(annotation).collect();
+        check_annotations(&annotations).map_err(|fault| malformed(format!("{fault}; restore the file")))?;
+        Ok(Boxes {
+            images: samples.names.iter().map(image).collect::<Result<_, _>>()?,
+            annotations,
+            categories: list.categories.iter().map(|it| it.id).collect(),
+            class_names: self.class_names,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use proctor_vocabulary::open_regular;
 
 use crate::{
     error::AccuracyError,
-    labels::{PublishedSamples, no_labels},
+    labels::{AnswersOf, PublishedSamples, read_answers},
 };
 
 /// The text of the day, whose lines begin with the label.
@@ -36,24 +36,46 @@ pub(crate) struct Clicks {
     pub(crate) labels: Vec<u8>,
 }
 
-/// Reads the labels of samples, which are named by their rows, such as `0..200`.
+inventory::collect!(AnswersOf<Clicks>);
+inventory::submit! {
+    AnswersOf::<Clicks> {
+        dataset: "criteo",
+        read: |samples| {
+            clicks(samples, |row_count| {
+                let path = samples.folder.join(DAY);
+                let labels = labels_of_day(&path, row_count)?;
+                Ok((path, labels))
+            })
+        },
+    }
+}
+inventory::submit! {
+    AnswersOf::<Clicks> {
+        dataset: "criteo-multi-hot",
+        read: |samples| {
+            clicks(samples, |row_count| {
+                let suffix = suffix_of(&samples.folder);
+                let path = samples.folder.join(format!("day_23_labels{suffix}.npy"));
+                let labels = labels_of_array(&path, row_count, rows_of_features(&samples.folder, suffix))?;
+                Ok((path, labels))
+            })
+        },
+    }
+}
+
+/// Reads the labels of samples of a data set.
 pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Clicks, AccuracyError> {
+    read_answers("clicks", dataset, samples)
+}
+
+/// Joins samples, which are named by their rows, such as `0..200`, with the labels of this many rows, and their file.
+fn clicks(
+    samples: &PublishedSamples,
+    read: impl FnOnce(usize) -> Result<(PathBuf, Vec<u8>), AccuracyError>,
+) -> Result<Clicks, AccuracyError> {
     let rows = samples.names.iter().map(|name| rows_of(name)).collect::<Result<Vec<_>, _>>()?;
     let row_count = rows.iter().map(|rows| rows.end).max().unwrap_or_default();
-    let (path, all) = match dataset {
-        "criteo" => {
-            let path = samples.folder.join(DAY);
-            let labels = labels_of_day(&path, row_count)?;
-            (path, labels)
-        }
-        "criteo-multi-hot" => {
-            let suffix = suffix_of(&samples.folder);
-            let path = samples.folder.join(format!("day_23_labels{suffix}.npy"));
-            let labels = labels_of_array(&path, row_count, rows_of_features(&samples.folder, suffix))?;
-            (path, labels)
-        }
-        _ => return Err(no_labels("clicks", dataset, &["criteo", "criteo-multi-hot"])),
-    };
+    let (path, all) = read(row_count)?;
     if all.len() < row_count {
         let reason = format!("it has {} rows, and the samples have {row_count}; restore the file", all.len());
         return Err(DatasetError::Malformed { path, reason }.into());

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::{
     error::AccuracyError,
-    labels::{PublishedSamples, no_labels},
+    labels::{AnswersOf, PublishedSamples, read_answers},
 };
 
 const FILE: &str = "dev-v1.1.json";
@@ -21,6 +21,9 @@ pub(crate) struct Questions {
     /// The right answers to each question, at least one.
     pub(crate) answers: Vec<Vec<String>>,
 }
+
+inventory::collect!(AnswersOf<Questions>);
+inventory::submit! { AnswersOf::<Questions> { dataset: "squad", read: of_squad } }
 
 #[derive(Deserialize)]
 struct File {
@@ -50,11 +53,13 @@ struct Answer {
     text: String,
 }
 
-/// Reads the questions of a data set, whose samples are named by the ids of their questions.
+/// Reads the questions of samples of a data set.
 pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Questions, AccuracyError> {
-    if dataset != "squad" {
-        return Err(no_labels("answers to questions", dataset, &["squad"]));
-    }
+    read_answers("answers to questions", dataset, samples)
+}
+
+/// Reads the questions of SQuAD, whose samples are named by the ids of their questions.
+fn of_squad(samples: &PublishedSamples) -> Result<Questions, AccuracyError> {
     let vocabulary = VocabularyFile::of(&samples.folder);
     let path = samples.folder.join(vocabulary.name());
     let tokenizer =

@@ -15,10 +15,17 @@ use serde::Deserialize;
 
 use crate::{
     error::AccuracyError,
-    labels::{PublishedSamples, SampleList, no_labels},
+    labels::{AnswersOf, PublishedSamples, SampleList, read_answers},
 };
 
+/// The transcripts of samples, spelled in the labels of RNN-T.
+struct Transcripts(Vec<String>);
+
+inventory::collect!(AnswersOf<Transcripts>);
 inventory::submit! { SampleList { dataset: "librispeech", read: listed } }
+inventory::submit! {
+    AnswersOf::<Transcripts> { dataset: "librispeech", read: |samples| spelled(samples).map(Transcripts) }
+}
 
 #[derive(Deserialize)]
 struct Entry {
@@ -57,11 +64,13 @@ fn entries(folder: &Path) -> Result<(PathBuf, Vec<Entry>), DatasetError> {
     }
 }
 
-/// Reads the transcripts of samples, which are named by their files, spelled in the labels of RNN-T.
+/// Reads the transcripts of samples of a data set, spelled in the labels of RNN-T.
 pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Vec<String>, AccuracyError> {
-    if dataset != "librispeech" {
-        return Err(no_labels("transcripts", dataset, &["librispeech"]));
-    }
+    read_answers::<Transcripts>("transcripts", dataset, samples).map(|transcripts| transcripts.0)
+}
+
+/// Reads the transcripts of samples, which are named by their files.
+fn spelled(samples: &PublishedSamples) -> Result<Vec<String>, AccuracyError> {
     let (path, entries) = entries(&samples.folder)?;
     let malformed = |reason: String| DatasetError::Malformed { path: path.clone(), reason };
     let by_name: HashMap<_, _> = entries

@@ -6,19 +6,26 @@ use proctor_datasets::{DatasetError, read_text};
 
 use crate::{
     error::AccuracyError,
-    labels::{PublishedSamples, SampleList, no_labels},
+    labels::{AnswersOf, PublishedSamples, SampleList, read_answers},
 };
 
 const FILE: &str = "newstest2014.tok.bpe.32000.de";
 
-inventory::submit! { SampleList { dataset: "wmt", read: listed } }
+/// The translations of all samples, in their order: sentences have no names but their lines.
+struct Translations(Vec<String>);
 
-/// Reads the translations of all samples, in their order: sentences have no names but their lines.
-pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Vec<String>, AccuracyError> {
-    if dataset != "wmt" {
-        return Err(no_labels("translations", dataset, &["wmt"]));
+inventory::collect!(AnswersOf<Translations>);
+inventory::submit! { SampleList { dataset: "wmt", read: listed } }
+inventory::submit! {
+    AnswersOf::<Translations> {
+        dataset: "wmt",
+        read: |samples| Ok(Translations(sentences(&samples.folder)?.1)),
     }
-    Ok(sentences(&samples.folder)?.1)
+}
+
+/// Reads the translations of samples of a data set.
+pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Vec<String>, AccuracyError> {
+    read_answers::<Translations>("translations", dataset, samples).map(|translations| translations.0)
 }
 
 /// The file of translations, and their numbers, from 1.

@@ -9,16 +9,61 @@ use proctor_datasets::{DatasetError, read_file};
 use proctor_nifti_file::{Image, bundle};
 use proctor_volumes::{VolumeError, brats, kits};
 
-use crate::{error::AccuracyError, judge::regions::RightRegions};
+use crate::{
+    error::AccuracyError,
+    judge::{
+        regions::{ReadRegions, RightRegions},
+        volumes::ReadVolume,
+    },
+    labels::{AnswersOf, PublishedSamples, read_answers},
+};
 
-/// Extents of the volumes that responses are scores of.
-pub(crate) const BRATS_PADDED: [usize; 3] = brats::ROOM;
+/// The right volumes of samples, each read when its response is judged.
+pub(crate) enum Volumes {
+    /// A class for each voxel, for responses that are classes.
+    Classes(ReadVolume<'static>),
+    /// Classes for responses that are scores over padded extents.
+    Regions {
+        /// Extents with padding.
+        padded: [usize; 3],
+        /// Reads the classes of a sample.
+        read: ReadRegions<'static>,
+    },
+}
+
+inventory::collect!(AnswersOf<Volumes>);
+inventory::submit! {
+    AnswersOf::<Volumes> {
+        dataset: "kits19",
+        read: |samples| {
+            let PublishedSamples { folder, names } = samples.clone();
+            check(names.iter().map(|name| kits_label_file(&folder.join(name))))?;
+            Ok(Volumes::Classes(Box::new(move |sample: usize| kits(&folder.join(&names[sample])))))
+        },
+    }
+}
+inventory::submit! {
+    AnswersOf::<Volumes> {
+        dataset: "brats",
+        read: |samples| {
+            let PublishedSamples { folder, names } = samples.clone();
+            check(names.iter().map(|name| brats_label_file(&folder, name)))?;
+            let read = Box::new(move |sample: usize| brats(&folder, &names[sample]));
+            Ok(Volumes::Regions { padded: brats::ROOM, read })
+        },
+    }
+}
+
+/// Finds the right volumes of samples of a data set.
+pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Volumes, AccuracyError> {
+    read_answers("volumes", dataset, samples)
+}
 
 /// Checks that the labels of samples exist; judging reads them.
 ///
 /// # Errors
 /// [`DatasetError::Read`] with the first file that is not.
-pub(crate) fn check(label_files: impl IntoIterator<Item = PathBuf>) -> Result<(), AccuracyError> {
+fn check(label_files: impl IntoIterator<Item = PathBuf>) -> Result<(), AccuracyError> {
     label_files.into_iter().try_for_each(|path| match fs::metadata(&path) {
         Ok(_) => Ok(()),
         Err(source) => Err(DatasetError::Read { path, source }.into()),
@@ -26,12 +71,12 @@ pub(crate) fn check(label_files: impl IntoIterator<Item = PathBuf>) -> Result<()
 }
 
 /// Returns the labels of a case of KiTS19, in its folder.
-pub(crate) fn kits_label_file(case: &Path) -> PathBuf {
+fn kits_label_file(case: &Path) -> PathBuf {
     case.join("segmentation.nii.gz")
 }
 
 /// Reads the labels of a case of KiTS19 from its folder: a class for each voxel of the prepared scan.
-pub(crate) fn kits(case: &Path) -> Result<Vec<u8>, AccuracyError> {
+fn kits(case: &Path) -> Result<Vec<u8>, AccuracyError> {
     let path = kits_label_file(case);
     let imaging = read_file(&case.join("imaging.nii.gz"))?;
     let segmentation = read_file(&path)?;
@@ -50,12 +95,12 @@ fn brats_file(folder: &Path, name: &str, part: &str) -> PathBuf {
 }
 
 /// Returns the labels of a case of BraTS 2019.
-pub(crate) fn brats_label_file(folder: &Path, name: &str) -> PathBuf {
+fn brats_label_file(folder: &Path, name: &str) -> PathBuf {
     brats_file(folder, name, "seg")
 }
 
 /// Reads the classes of a case of BraTS 2019.
-pub(crate) fn brats(folder: &Path, name: &str) -> Result<RightRegions, AccuracyError> {
+fn brats(folder: &Path, name: &str) -> Result<RightRegions, AccuracyError> {
     let read = |part: &&str| read_file(&brats_file(folder, name, part));
     let files = brats::MODALITIES.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let path = brats_label_file(folder, name);

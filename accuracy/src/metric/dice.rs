@@ -4,7 +4,7 @@ use crate::{
     element::TYPES,
     error::AccuracyError,
     judge::{Judge, regions::RegionJudge, volumes::VolumeJudge},
-    labels::{no_labels, volumes},
+    labels::volumes::{self, Volumes},
     metric::{JudgeRequest, MetricEntry, up_to_one_output},
 };
 
@@ -22,20 +22,12 @@ inventory::submit! {
 
 fn judge(request: &JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyError> {
     let (dataset, samples) = request.published()?;
-    let (folder, names) = (samples.folder.clone(), samples.names.clone());
-    let (sample_count, element_type) = (names.len(), request.form.element_type);
-    match dataset {
-        "kits19" => {
-            volumes::check(names.iter().map(|name| volumes::kits_label_file(&folder.join(name))))?;
-            let read = move |sample: usize| volumes::kits(&folder.join(&names[sample]));
-            Ok(Box::new(VolumeJudge::new(sample_count, element_type, Box::new(read))))
+    let (sample_count, element_type) = (samples.names.len(), request.form.element_type);
+    let judge: Box<dyn Judge> = match volumes::read(dataset, samples)? {
+        Volumes::Classes(read) => Box::new(VolumeJudge::new(sample_count, element_type, read)),
+        Volumes::Regions { padded, read } => {
+            Box::new(RegionJudge::new(padded, sample_count, element_type, read))
         }
-        "brats" => {
-            volumes::check(names.iter().map(|name| volumes::brats_label_file(&folder, name)))?;
-            let read = move |sample: usize| volumes::brats(&folder, &names[sample]);
-            let padded = volumes::BRATS_PADDED;
-            Ok(Box::new(RegionJudge::new(padded, sample_count, element_type, Box::new(read))))
-        }
-        _ => Err(no_labels("volumes", dataset, &["brats", "kits19"])),
-    }
+    };
+    Ok(judge)
 }

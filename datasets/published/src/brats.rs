@@ -47,7 +47,8 @@ pub(crate) const ENTRY: Published = Published {
     open: OpenFolder::Samples(|folder| {
         let dataset = open(folder)?;
         let (names, missing_count) = (dataset.sample_names().to_vec(), dataset.missing().len());
-        Ok(Opened::new(dataset, names, missing_count))
+        let paths = dataset.files().iter().map(|files| files.to_vec()).collect();
+        Ok(Opened { paths, ..Opened::new(dataset, names, missing_count) })
     }),
     verify,
     note,

@@ -69,6 +69,8 @@ pub struct Opened {
     pub names: Vec<String>,
     /// Names of their files without folders, where each is one file. A picture of COCO has the name of its id.
     pub files: Vec<String>,
+    /// The files of each sample, where it has files of its own.
+    pub paths: Vec<Vec<PathBuf>>,
     /// Number of samples that it lists, but does not have.
     pub missing_count: u64,
 }
@@ -76,7 +78,8 @@ pub struct Opened {
 impl Opened {
     /// Creates a data set whose samples have these names, or none.
     pub(crate) fn new(dataset: impl Dataset + 'static, names: Vec<String>, missing_count: usize) -> Self {
-        Self { dataset: Box::new(dataset), names, files: Vec::new(), missing_count: missing_count as u64 }
+        let (dataset, missing_count) = (Box::new(dataset), missing_count as u64);
+        Self { dataset, names, files: Vec::new(), paths: Vec::new(), missing_count }
     }
 
     /// Makes a data set of files, one file per sample.
@@ -84,6 +87,7 @@ impl Opened {
         let (names, missing_count) = (samples.sample_names().to_vec(), samples.missing().len());
         let file = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let files = samples.paths().iter().map(file).collect();
-        Self { files, ..Self::new(samples, names, missing_count) }
+        let paths = samples.paths().iter().map(|path| vec![path.clone()]).collect();
+        Self { files, paths, ..Self::new(samples, names, missing_count) }
     }
 }

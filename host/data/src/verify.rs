@@ -1,70 +1,40 @@
 //! A check of volumes beyond their files: a case may be whole and still impossible to prepare.
 
-use std::{error::Error, io::Read, path::Path};
+use std::{error::Error, path::Path};
 
-use proctor_datasets::{Dataset, DatasetError};
-use proctor_published::{Defect, Problem, Published, brats, kits};
-use proctor_vocabulary::{SampleIndex, open_regular};
-use proctor_volumes::VolumeError;
+use proctor_datasets::{DatasetError, RowAggregation};
+use proctor_published::{Defect, Problem, Published};
+use proctor_vocabulary::SampleIndex;
+use proctor_volumes::{VolumeError, case_check};
 
-/// Bytes of a scan that are read for its header, which is packed together with the voxels.
-const HEAD_BYTES: u64 = 1 << 16;
+use crate::catalogue::try_open;
 
-/// Reads every file of a folder, and checks volumes as their preprocessing does.
+/// Reads every file of a folder, and checks sound cases of volumes as their preprocessing does.
 ///
 /// # Errors
-/// Same as [`Published::verify`], and [`DatasetError::Read`] if a volume cannot be read again.
+/// Same as [`Published::verify`], and [`DatasetError::Read`] if a case cannot be read again.
 pub(crate) fn look(
     published: &Published,
     folder: &Path,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Vec<Defect>, DatasetError> {
-    match published.name {
-        "kits19" => verify_kits(folder, progress),
-        "brats" => verify_brats(folder, progress),
-        _ => (published.verify)(folder, progress),
-    }
-}
-
-/// Reads every voxel of KiTS19, and checks the headers of sound scans as their preprocessing does.
-///
-/// # Errors
-/// Same as [`kits::verify`], and [`DatasetError::Read`] if a scan cannot be read again.
-fn verify_kits(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
-    let mut defects = kits::verify(folder, progress)?;
-    // If there is no case, the defects report it.
-    let Ok(samples) = kits::open(folder) else { return Ok(defects) };
-    for path in samples.paths() {
-        if defects.iter().any(|defect| defect.path == *path) {
-            continue;
-        }
-        let mut head = Vec::new();
-        open_regular(path)
-            .and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head))
-            .map_err(|source| DatasetError::Read { path: path.clone(), source })?;
-        let refused = proctor_volumes::kits::tensor_shape(&head).err();
-        defects.extend(refused.map(|error| unprepared(path, &error)));
-    }
-    Ok(defects)
-}
-
-/// Reads every voxel of BraTS 2019, and checks sound cases as their preprocessing does.
-///
-/// # Errors
-/// Same as [`brats::verify`], and [`DatasetError::Read`] if a case cannot be read again.
-fn verify_brats(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
+    let Some(case) = case_check(published.name) else { return (published.verify)(folder, progress) };
     // All files are read once more.
-    let mut defects = brats::verify(folder, &mut |done, count| progress(done, 2 * count))?;
-    let Ok(samples) = brats::open(folder) else { return Ok(defects) };
-    let count = samples.sample_count();
-    for (index, files) in (0..).zip(samples.files()) {
+    let mut defects = (published.verify)(folder, &mut |done, count| progress(done, 2 * count))?;
+    // If there is no case, the defects report it.
+    let Ok(opened) = try_open(published, folder, &RowAggregation::default()) else { return Ok(defects) };
+    let count = opened.dataset.sample_count();
+    for (index, files) in (0..).zip(&opened.paths) {
         progress(count + index, 2 * count);
         if defects.iter().any(|defect| files.contains(&defect.path)) {
             continue;
         }
-        let refused = proctor_volumes::brats::check(&samples.read(SampleIndex(index))?.bytes).err();
-        let case = files[0].parent().unwrap_or(folder);
-        defects.extend(refused.map(|error| unprepared(case, &error)));
+        let refused = (case.check)(&opened.dataset.read(SampleIndex(index))?.bytes).err();
+        let path: &Path = match files.as_slice() {
+            [file] => file,
+            files => files.first().and_then(|file| file.parent()).unwrap_or(folder),
+        };
+        defects.extend(refused.map(|error| unprepared(path, &error)));
     }
     progress(2 * count, 2 * count);
     Ok(defects)

@@ -16,6 +16,7 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 use rayon::prelude::*;
 
 use crate::{
+    case::CaseCheck,
     error::{VolumeError, with_causes},
     labels::check_labels,
     mask::{Mask, crop},
@@ -36,6 +37,7 @@ const SHAPE: [usize; 4] = [MODALITIES.len(), ROOM[0], ROOM[1], ROOM[2]];
 const EPSILON: f32 = 1e-8;
 
 inventory::submit! { PipelineEntry { name: NAME, version: 1, build } }
+inventory::submit! { CaseCheck { dataset: "brats", check } }
 
 /// Prepares a case: the bytes of its four files, [bundled](bundle) in the order of [`MODALITIES`]. Returns the values
 /// of a tensor of `[4, 224, 224, 160]`.

@@ -19,6 +19,7 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 pub use crate::axis::Fit;
 use crate::{
     axis::Axis,
+    case::CaseCheck,
     error::{VolumeError, with_causes},
     interpolate,
     labels::check_labels,
@@ -28,6 +29,7 @@ use crate::{
 pub const NAME: &str = "kits19-3d-unet";
 
 inventory::submit! { PipelineEntry { name: NAME, version: 1, build } }
+inventory::submit! { CaseCheck { dataset: "kits19", check: |imaging| tensor_shape(imaging).map(drop) } }
 
 /// The greatest extent after resampling that is taken: a body of 6 m.
 const EXTENT_MAX: usize = 4096;

@@ -35,10 +35,12 @@
 
 mod axis;
 pub mod brats;
+mod case;
 mod error;
 mod interpolate;
 pub mod kits;
 mod labels;
 mod mask;
 
+pub use case::{CaseCheck, case_check};
 pub use error::VolumeError;
