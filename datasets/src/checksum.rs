@@ -104,6 +104,11 @@ impl VerifiedFolder {
         Ok(Self { folder: folder.to_owned(), sums })
     }
 
+    /// Returns the names of the files that are listed, in order.
+    pub fn files(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.sums.keys().map(String::as_str)
+    }
+
     /// Returns where a file of the folder is.
     #[must_use]
     pub fn path(&self, file: &str) -> PathBuf {
@@ -149,7 +154,9 @@ mod tests {
     #[test]
     fn a_file_as_listed_is_read() {
         let folder = folder(&format!("{ABC}  a.bin\n"));
-        assert_eq!(VerifiedFolder::open(folder.path()).unwrap().read("a.bin").unwrap(), b"abc");
+        let opened = VerifiedFolder::open(folder.path()).unwrap();
+        assert_eq!(opened.files().collect::<Vec<_>>(), ["a.bin"]);
+        assert_eq!(opened.read("a.bin").unwrap(), b"abc");
     }
 
     #[test]

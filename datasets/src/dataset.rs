@@ -7,7 +7,7 @@ use proctor_vocabulary::{
     registry::{self, Named},
 };
 
-use crate::{error::DatasetError, root::DataRoot};
+use crate::{checksum::VerifiedFolder, error::DatasetError, root::DataRoot};
 
 /// One sample as it lies on disk, before preprocessing. It has no label.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub trait Dataset: Send + Sync {
 pub struct DatasetEntry {
     /// The name in benchmark definitions.
     pub name: &'static str,
+    /// Describes a sample in a line, for lists.
+    pub about: &'static str,
     /// The way to its samples.
     pub open: Open,
 }
@@ -53,8 +55,22 @@ pub struct DatasetEntry {
 /// The way to the samples of a data set.
 #[derive(Debug, Clone, Copy)]
 pub enum Open {
-    /// Opens the data set in the program that runs on it, its files verified.
-    Here(fn(&DatasetRequest<'_>) -> Result<Box<dyn Dataset>, DatasetError>),
+    /// The data set comes with the project, and is opened by the program that runs on it.
+    Bundled {
+        /// Name of its folder below a data root; data sets may share one.
+        folder: &'static str,
+        /// Describes the files, and where they come from.
+        layout: &'static str,
+        /// Opens the folder, whose files are verified when they are read.
+        open: fn(&VerifiedFolder) -> Result<Box<dyn Dataset>, DatasetError>,
+    },
+    /// The program that runs on the data set makes the samples, and there is no folder.
+    Made {
+        /// Describes how the samples are made.
+        layout: &'static str,
+        /// Makes the samples for a model.
+        open: fn(&DatasetRequest<'_>) -> Result<Box<dyn Dataset>, DatasetError>,
+    },
     /// The data set lies in the layout that it is published in. The program `host-data` alone has the reader, with the
     /// decoders, and prepares its samples.
     Published,
@@ -92,7 +108,17 @@ pub fn dataset_entries() -> Vec<&'static DatasetEntry> {
 /// Tells if there is a data set of this name that `host-data` alone can open.
 #[must_use]
 pub fn is_published(name: &str) -> bool {
-    dataset_entries().iter().any(|entry| entry.name == name && matches!(entry.open, Open::Published))
+    way_to(name).is_some_and(|open| matches!(open, Open::Published))
+}
+
+/// Tells if there is a data set of this name that comes with the project.
+#[must_use]
+pub fn is_bundled(name: &str) -> bool {
+    way_to(name).is_some_and(|open| matches!(open, Open::Bundled { .. }))
+}
+
+fn way_to(name: &str) -> Option<Open> {
+    inventory::iter::<DatasetEntry>().find(|entry| entry.name == name).map(|entry| entry.open)
 }
 
 /// Opens the data set of this name, which lies on disk.
@@ -111,7 +137,8 @@ pub fn open_dataset(name: &str, root: &DataRoot) -> Result<Box<dyn Dataset>, Dat
 pub fn open_dataset_for(name: &str, request: &DatasetRequest<'_>) -> Result<Box<dyn Dataset>, DatasetError> {
     let entry = registry::find(inventory::iter::<DatasetEntry>(), name)?;
     match entry.open {
-        Open::Here(open) => open(request),
+        Open::Bundled { folder, open, .. } => open(&VerifiedFolder::open(&request.root.find(folder)?)?),
+        Open::Made { open, .. } => open(request),
         Open::Published => Err(DatasetError::Elsewhere(entry.name)),
     }
 }
@@ -130,6 +157,7 @@ mod tests {
     #[test]
     fn a_published_data_set_is_known_and_not_opened_here() {
         assert!(is_published("imagenet") && !is_published("digits") && !is_published("image-net"));
+        assert!(is_bundled("digits") && !is_bundled("imagenet") && !is_bundled("digit"));
         let error = open_dataset("imagenet", &DataRoot::search()).err().unwrap();
         assert!(matches!(error, DatasetError::Elsewhere("imagenet")), "{error}");
     }

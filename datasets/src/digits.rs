@@ -17,16 +17,35 @@ use crate::{
 const IMAGES: &str = "images.idx3-ubyte";
 const SPLIT: &str = "split.toml";
 
+const FOLDER: &str = "digits";
+const LAYOUT: &str = "images.idx3-ubyte    1797 images of 8x8 pixels, values 0 to 16
+split.toml           which images are for training (1097), calibration (100) and validation (600)
+checksums.sha256     SHA-256 of these, and of the labels, models and reference outputs beside them
+
+The folder comes with the project. Images and labels are the test set of Optical Recognition of Handwritten Digits
+(E. Alpaydin and C. Kaynak, UCI Machine Learning Repository, 1998, https://doi.org/10.24432/C50P49), under CC BY 4.0.
+";
+
 inventory::submit! {
     DatasetEntry {
         name: DigitsPart::Validation.dataset_name(),
-        open: Open::Here(|request| open(request.root, DigitsPart::Validation)),
+        about: "one of 600 images of handwritten digits, unseen in training",
+        open: Open::Bundled {
+            folder: FOLDER,
+            layout: LAYOUT,
+            open: |folder| open(folder, DigitsPart::Validation),
+        },
     }
 }
 inventory::submit! {
     DatasetEntry {
         name: DigitsPart::Calibration.dataset_name(),
-        open: Open::Here(|request| open(request.root, DigitsPart::Calibration)),
+        about: "one of 100 images of handwritten digits, for choosing a quantization",
+        open: Open::Bundled {
+            folder: FOLDER,
+            layout: LAYOUT,
+            open: |folder| open(folder, DigitsPart::Calibration),
+        },
     }
 }
 
@@ -45,7 +64,7 @@ impl DigitsPart {
     /// # Errors
     /// [`DatasetError::NotFound`], or what is wrong with the list of checksums.
     pub fn folder(root: &DataRoot) -> Result<VerifiedFolder, DatasetError> {
-        VerifiedFolder::open(&root.find("digits")?)
+        VerifiedFolder::open(&root.find(FOLDER)?)
     }
 
     /// Returns the name that this part is registered by.
@@ -103,10 +122,9 @@ struct Digits {
     images: Vec<usize>,
 }
 
-fn open(root: &DataRoot, part: DigitsPart) -> Result<Box<dyn Dataset>, DatasetError> {
-    let folder = DigitsPart::folder(root)?;
+fn open(folder: &VerifiedFolder, part: DigitsPart) -> Result<Box<dyn Dataset>, DatasetError> {
     let array = IdxArray::parse_file(&folder.path(IMAGES), folder.read(IMAGES)?, 3)?;
-    let images = part.images(&folder, array.item_count())?;
+    let images = part.images(folder, array.item_count())?;
     Ok(Box::new(Digits { part, array, images }))
 }
 

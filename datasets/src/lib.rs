@@ -60,8 +60,8 @@ mod text_file;
 
 pub use checksum::{VerifiedFolder, read_file, read_verified, sha256_hex, sha256_of_file};
 pub use dataset::{
-    Dataset, DatasetEntry, DatasetRequest, Open, RawSample, dataset_entries, is_published, open_dataset,
-    open_dataset_for,
+    Dataset, DatasetEntry, DatasetRequest, Open, RawSample, dataset_entries, is_bundled, is_published,
+    open_dataset, open_dataset_for,
 };
 pub use digits::DigitsPart;
 pub use error::{DatasetError, IdxError};

@@ -14,7 +14,17 @@ use crate::{
 const NAME: &str = "generated";
 
 inventory::submit! {
-    DatasetEntry { name: NAME, open: Open::Here(|request| Ok(Box::new(Generated::open(request)?))) }
+    DatasetEntry {
+        name: NAME,
+        about: "the inputs of a model, from a fixed seed",
+        open: Open::Made {
+            layout: "\
+The program that runs a benchmark makes the samples by the recipe of the model, from a fixed seed: the same on every
+machine. The benchmark says how many (qsl.total_sample_count). No file is needed, and none is written.
+",
+            open: |request| Ok(Box::new(Generated::open(request)?)),
+        },
+    }
 }
 
 /// Samples of a recipe.

@@ -15,6 +15,7 @@ use std::{
 
 use proctor_bed::{Dispatch, options_of, row_for};
 use proctor_config::{Settings, benchmarks};
+use proctor_datasets::is_bundled;
 use proctor_plugin_host::{
     CallUnderWay, LoadedPlugin, PluginLocation, SearchPath, calls_under_way, crash, process, progress_count,
 };
@@ -247,7 +248,7 @@ fn find_model(request: &Request, library: &LoadedPlugin) -> Option<FoundModel> {
     let candidates: Vec<String> = match named {
         Some(named) => vec![named],
         None => {
-            let ours = benchmarks().filter(|benchmark| benchmark.dataset == "digits");
+            let ours = benchmarks().filter(|benchmark| is_bundled(&benchmark.dataset));
             let ours = ours.map(|benchmark| benchmark.id.clone());
             // That of a run first.
             request

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use proctor_datasets::{DataRoot, RowAggregation};
+use proctor_datasets::{DataRoot, DatasetEntry, RowAggregation, dataset_entries};
 use proctor_published::{OpenFolder, Opened, PUBLISHED, Published};
 use proctor_words::{CommandError, DataError, HostError, UsageError};
 
@@ -39,38 +39,48 @@ pub(crate) fn try_open(
     }
 }
 
-/// Returns the data set of this name.
+/// Returns the entry of the data set of this name, published or not.
 ///
 /// # Errors
 /// [`HostError::Command`] with the near match.
-pub(crate) fn find(name: &str) -> Result<&'static Published, HostError> {
-    PUBLISHED.iter().find(|published| published.name == name).ok_or_else(|| {
-        let known = PUBLISHED.iter().map(|published| published.name).collect();
+pub(crate) fn entry(name: &str) -> Result<&'static DatasetEntry, HostError> {
+    let entries = dataset_entries();
+    entries.iter().copied().find(|entry| entry.name == name).ok_or_else(|| {
+        let known = entries.iter().map(|entry| entry.name).collect();
         CommandError::UnknownDataset { name: name.to_owned(), known }.into()
     })
 }
 
-/// Returns the folder of a data set: the one that the user names, or the one below the data root.
+/// Returns the published data set of this name.
+///
+/// # Errors
+/// As [`entry`], and [`HostError::Command`] for a data set that is not published.
+pub(crate) fn find(name: &str) -> Result<&'static Published, HostError> {
+    let dataset = entry(name)?.name;
+    let found = PUBLISHED.iter().find(|published| published.name == dataset);
+    found.ok_or_else(|| CommandError::NotPublished(dataset).into())
+}
+
+/// Returns the folder of a data set: the one that the user names, or the one of this name below the data root.
 ///
 /// # Errors
 /// If the folder is not there.
 pub(crate) fn folder(
-    published: &Published,
+    dataset: &'static str,
     named: Option<&Path>,
     root: &DataRoot,
+    name: &str,
 ) -> Result<PathBuf, HostError> {
     match named {
         Some(folder) if folder.is_dir() => Ok(folder.to_owned()),
-        Some(folder) => {
-            Err(CommandError::NoDataset { folder: folder.to_owned(), dataset: published.name }.into())
-        }
-        None => Ok(root.find(published.name)?),
+        Some(folder) => Err(CommandError::NoDataset { folder: folder.to_owned(), dataset }.into()),
+        None => Ok(root.find(name)?),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use proctor_datasets::{dataset_entries, is_published};
+    use proctor_datasets::is_published;
 
     use super::*;
 
@@ -97,5 +107,7 @@ mod tests {
     fn an_unknown_data_set_is_answered_with_the_near_one() {
         let error = find("image-net").err().unwrap().to_string();
         assert!(error.starts_with("unknown data set \"image-net\", did you mean \"imagenet\"?"), "{error}");
+        let error = find("digits").err().unwrap().to_string();
+        assert!(error.starts_with("data set \"digits\" is not a published one, "), "{error}");
     }
 }

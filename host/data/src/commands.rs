@@ -8,10 +8,10 @@ use std::{
 
 use clap::{Args, Subcommand};
 use proctor_config::{Benchmark, Loader};
-use proctor_datasets::DataRoot;
+use proctor_datasets::{DataRoot, DatasetEntry, DatasetError, Open, VerifiedFolder, dataset_entries};
 use proctor_display::{CountLine, print};
 use proctor_prepared::{Input, Order, RowAggregation};
-use proctor_published::{Generate, PUBLISHED, Published};
+use proctor_published::{Generate, Published};
 use proctor_vocabulary::InputForm;
 use proctor_words::{CommandError, Conclusion, HostError, UsageError, lasting_folder, text::counted};
 
@@ -111,7 +111,13 @@ impl Place {
     }
 
     fn of(&self, published: &Published) -> Result<PathBuf, HostError> {
-        catalogue::folder(published, self.folder.as_deref(), &DataRoot::new(self.data_root.as_deref()))
+        self.below(published.name, published.name)
+    }
+
+    /// Returns the folder of a data set, which has this name below a data root.
+    fn below(&self, dataset: &'static str, name: &str) -> Result<PathBuf, HostError> {
+        let root = DataRoot::new(self.data_root.as_deref());
+        catalogue::folder(dataset, self.folder.as_deref(), &root, name)
     }
 }
 
@@ -122,15 +128,18 @@ impl Command {
     /// If the data set is not known, not there or damaged, or something cannot be written.
     pub(crate) fn run(&self) -> Result<Conclusion, HostError> {
         match self {
-            Self::Info { name, place } => match name {
-                Some(name) => print(info(data_set(name)?, place)),
-                None => print(
-                    PUBLISHED.iter().map(|published| info(published, place)).collect::<Vec<_>>().join("\n"),
-                ),
-            },
+            Self::Info { name, place } => {
+                let entries = match name {
+                    Some(name) => vec![data_set(name)?],
+                    None => dataset_entries(),
+                };
+                let texts = entries.into_iter().map(|entry| info(entry, place));
+                print(texts.collect::<Result<Vec<_>, _>>()?.join("\n"));
+            }
             Self::Verify { name, place } => return verify(data_set(name)?, place),
             Self::Generate { name, out, samples, seed } => {
-                print(generate(data_set(name)?, out, &Generate { seed: *seed, sample_count: *samples })?);
+                let published = catalogue::find(data_set(name)?.name)?;
+                print(generate(published, out, &Generate { seed: *seed, sample_count: *samples })?);
             }
             Self::Prepare { benchmark, place, which } => {
                 let benchmark = definition(benchmark)?;
@@ -146,13 +155,11 @@ impl Command {
 }
 
 /// Returns the data set of this name, or of the benchmark of this name.
-fn data_set(name: &str) -> Result<&'static Published, HostError> {
-    match definition(name) {
-        Ok(benchmark) if PUBLISHED.iter().all(|published| published.name != name) => {
-            catalogue::find(&benchmark.dataset)
-        }
-        _ => catalogue::find(name),
-    }
+fn data_set(name: &str) -> Result<&'static DatasetEntry, HostError> {
+    catalogue::entry(name).or_else(|unknown| match definition(name) {
+        Ok(benchmark) => catalogue::entry(&benchmark.dataset),
+        Err(_) => Err(unknown),
+    })
 }
 
 /// Returns the definition of a benchmark, from its name or path.
@@ -160,28 +167,79 @@ fn definition(name: &str) -> Result<Benchmark, HostError> {
     Ok(Benchmark::find(name)?)
 }
 
-fn info(published: &Published, place: &Place) -> String {
-    let there = match place.of(published).and_then(|folder| {
-        let opened = catalogue::try_open(published, &folder, &RowAggregation::default())?;
-        let (count, missing) = (opened.dataset.sample_count(), opened.missing_count);
-        let note = (published.note)(&folder).map(|note| format!("\n{note}")).unwrap_or_default();
-        Ok(format!("{}: {count} samples, {missing} more are listed and not there{note}", folder.display()))
-    }) {
-        Ok(there) => there,
-        Err(error) => format!("not usable: {}", error.messages().join(": ")),
+fn info(entry: &DatasetEntry, place: &Place) -> Result<String, HostError> {
+    let (layout, there) = match entry.open {
+        Open::Published => {
+            let published = catalogue::find(entry.name)?;
+            let lists = published.calibration.lists;
+            let layout = (published.layout)().trim_end();
+            let layout = format!("{layout}\n\nFor calibration MLPerf Inference lists {lists}.");
+            (layout, Some(there(published, place)))
+        }
+        Open::Bundled { folder, layout, open } => {
+            let there = place.below(entry.name, folder).and_then(|folder| {
+                let count = open(&VerifiedFolder::open(&folder)?)?.sample_count();
+                Ok(format!("{}: {count} samples", folder.display()))
+            });
+            (layout.trim_end().to_owned(), Some(there))
+        }
+        Open::Made { layout, .. } => (layout.trim_end().to_owned(), None),
     };
-    let Published { name, layout, calibration, .. } = published;
-    let lists = calibration.lists;
-    format!("{name}\n{}\n\nFor calibration MLPerf Inference lists {lists}.\n\n{there}\n", layout().trim_end())
+    let unusable = |error: HostError| format!("not usable: {}", error.messages().join(": "));
+    let there = there.map(|there| format!("\n{}\n", there.unwrap_or_else(unusable))).unwrap_or_default();
+    Ok(format!("{}\n{layout}\n{there}", entry.name))
 }
 
-fn verify(published: &Published, place: &Place) -> Result<Conclusion, HostError> {
+/// Returns how many samples the folder of a published data set has.
+fn there(published: &Published, place: &Place) -> Result<String, HostError> {
     let folder = place.of(published)?;
+    let opened = catalogue::try_open(published, &folder, &RowAggregation::default())?;
+    let (count, missing) = (opened.dataset.sample_count(), opened.missing_count);
+    let note = (published.note)(&folder).map(|note| format!("\n{note}")).unwrap_or_default();
+    Ok(format!("{}: {count} samples, {missing} more are listed and not there{note}", folder.display()))
+}
+
+fn verify(entry: &DatasetEntry, place: &Place) -> Result<Conclusion, HostError> {
     let mut line = CountLine::new("looking at", "files");
-    let defects = look(published, &folder, &mut |done, total| line.show(done, total))?;
+    let mut show = |done, total| line.show(done, total);
+    let (folder, defects): (_, Vec<String>) = match entry.open {
+        Open::Published => {
+            let published = catalogue::find(entry.name)?;
+            let folder = place.of(published)?;
+            let defects = look(published, &folder, &mut show)?;
+            (folder, defects.iter().map(ToString::to_string).collect())
+        }
+        Open::Bundled { folder, .. } => {
+            let folder = place.below(entry.name, folder)?;
+            let defects = damaged(&folder, &mut show)?;
+            (folder, defects.into_iter().map(|error| HostError::from(error).messages().join(": ")).collect())
+        }
+        Open::Made { .. } => {
+            let name = entry.name;
+            print(format!("{name}: each run makes its samples, and there is no folder to verify\n"));
+            return Ok(Conclusion::Good);
+        }
+    };
+    Ok(print_defects(entry.name, &folder, &defects))
+}
+
+/// Reads every listed file of a folder, and returns what is wrong with each.
+fn damaged(folder: &Path, show: &mut dyn FnMut(u64, u64)) -> Result<Vec<DatasetError>, DatasetError> {
+    let verified = VerifiedFolder::open(folder)?;
+    let total = verified.files().len() as u64;
+    let mut errors = Vec::new();
+    for (done, file) in (1..).zip(verified.files()) {
+        errors.extend(verified.read(file).err());
+        show(done, total);
+    }
+    Ok(errors)
+}
+
+/// Prints the first of these defects, a line for each, and their number.
+fn print_defects(dataset: &str, folder: &Path, defects: &[String]) -> Conclusion {
     if defects.is_empty() {
         print(format!("{}: nothing is missing or damaged\n", folder.display()));
-        return Ok(Conclusion::Good);
+        return Conclusion::Good;
     }
     let listed = defects.iter().take(LISTED).map(|defect| format!("{defect}\n")).collect::<String>();
     let more = match defects.len().saturating_sub(LISTED) {
@@ -189,12 +247,11 @@ fn verify(published: &Published, place: &Place) -> Result<Conclusion, HostError>
         more => format!("and {more} more\n"),
     };
     print(format!(
-        "{listed}{more}{}: {}\n`host data info {}` says where the files come from\n",
+        "{listed}{more}{}: {}\n`host data info {dataset}` says where the files come from\n",
         folder.display(),
         counted(defects.len() as u64, "defect"),
-        published.name
     ));
-    Ok(Conclusion::Bad)
+    Conclusion::Bad
 }
 
 fn generate(published: &Published, out: &Path, request: &Generate) -> Result<String, HostError> {
@@ -302,7 +359,7 @@ fn shown() -> impl FnMut(usize, usize) {
 const INFO_HELP: &str = "\
 Examples:
   host data info
-  host data info imagenet
+  host data info digits
   host data info resnet50 --folder /data/imagenet";
 
 const VERIFY_HELP: &str = "\

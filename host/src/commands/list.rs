@@ -140,7 +140,7 @@ fn size(benchmark: &proctor_config::Benchmark) -> String {
 }
 
 fn dataset_rows() -> Vec<Vec<String>> {
-    dataset_entries().iter().map(|entry| vec![entry.name.to_owned()]).collect()
+    dataset_entries().iter().map(|entry| vec![entry.name.to_owned(), entry.about.to_owned()]).collect()
 }
 
 fn policy_rows() -> Vec<Vec<String>> {

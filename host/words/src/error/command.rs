@@ -37,9 +37,11 @@ pub enum CommandError {
     #[error("cannot write a new plugin to {folder}: {error}")] NewPlugin { folder: PathBuf, error: io::Error },
     #[error("{0} is there already: choose another name, or another folder with --output")] NewPluginThere(PathBuf),
     #[error("{0} is not UTF-8, as Cargo.toml has to be")] NotUtf8(PathBuf),
-    #[error("unknown data set \"{name}\"{}; those that are published are {}",
+    #[error("unknown data set \"{name}\"{}; known are {}",
         did_you_mean(name, known.iter().copied()), known.join(", "))]
     UnknownDataset { name: String, known: Vec<&'static str> },
+    #[error("data set \"{0}\" is not a published one, and a run needs nothing generated or prepared for it; \
+             `host data info {0}` describes it")] NotPublished(&'static str),
     #[error("there is no folder {folder}; `host data info {dataset}` says what has to lie in it")]
     NoDataset { folder: PathBuf, dataset: &'static str },
     #[error("{0} is there already, and not an empty folder: give another --out")] OutTaken(PathBuf),

@@ -2,9 +2,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
+use proctor_datasets::dataset_entries;
 use proctor_nifti_file::{AxisOrder, Image, NewImage, encode};
 use proctor_published::{PUBLISHED, Published};
-use proctor_tests::{Bench, Finished, built, plugin};
+use proctor_tests::{Bench, Finished, built, datasets, plugin};
 use serde_json::Value;
 
 const GOOD: i32 = 0;
@@ -71,9 +72,63 @@ fn a_benchmark_is_as_good_a_name_as_its_data_set() {
     assert_says(&told, GOOD, &["imagenet\n", "val_map.txt", "not usable: there is no folder "]);
     let refused = bench.host("data verify image-net");
     refused.assert_error(SETTINGS, &["unknown data set \"image-net\", did you mean \"imagenet\"?"]);
-    let refused = bench.host("data verify digits-cnn");
-    refused
-        .assert_error(SETTINGS, &["unknown data set \"digits\"", "those that are published are imagenet, "]);
+    let whole = bench.host(&format!("data verify digits-cnn --data-root {}", datasets().display()));
+    assert_says(&whole, GOOD, &["digits: nothing is missing or damaged"]);
+}
+
+#[test]
+fn the_digits_are_described_and_whole_until_a_file_is_changed() {
+    let bench = Bench::new();
+    let ours = datasets();
+    for (name, count) in [("digits", 600), ("digits-calibration", 100)] {
+        let of_ours =
+            |command: &str| bench.host(&format!("data {command} {name} --data-root {}", ours.display()));
+        let (first, there) = (format!("{name}\n"), format!("digits: {count} samples\n"));
+        assert_says(&of_ours("info"), GOOD, &[&first, "images.idx3-ubyte ", "CC BY 4.0", &there]);
+        assert_says(&of_ours("verify"), GOOD, &["digits: nothing is missing or damaged"]);
+    }
+
+    let root = bench.copy_of_datasets();
+    fs::write(root.join("digits/split.toml"), "training = []").unwrap();
+    fs::remove_file(root.join("digits/images.idx3-ubyte")).unwrap();
+    let verified = data(&bench, "verify digits --folder", "datasets/digits");
+    let damaged = "digits/split.toml is damaged or was changed: ";
+    assert_says(&verified, BAD, &["digits/images.idx3-ubyte: ", damaged, "digits: 2 defects\n"]);
+    let told = data(&bench, "info digits --folder", "datasets/digits");
+    assert_says(&told, GOOD, &["\nnot usable: cannot read ", "digits/images.idx3-ubyte"]);
+    bench.host("data verify digits --folder nowhere").assert_error(SETTINGS, &["there is no folder nowhere"]);
+}
+
+#[test]
+fn generated_samples_have_no_folder() {
+    let bench = Bench::new();
+    let told = bench.host("data info generated");
+    assert_says(&told, GOOD, &["generated\n", "from a fixed seed", "qsl.total_sample_count"]);
+    let none = "generated: each run makes its samples, and there is no folder to verify\n";
+    for name in ["generated", "resnet50-generated"] {
+        assert_says(&bench.host(&format!("data verify {name}")), GOOD, &[none]);
+    }
+}
+
+#[test]
+fn what_is_not_published_is_neither_generated_nor_prepared() {
+    let bench = Bench::new();
+    for (name, command) in [
+        ("digits", "generate digits --out made"),
+        ("generated", "generate generated --out made"),
+        ("digits", "prepare digits-mlp"),
+    ] {
+        let refused = bench.host(&format!("data {command}"));
+        refused.assert_error(SETTINGS, &[&format!("data set \"{name}\" is not a published one, ")]);
+    }
+    assert!(!bench.file("made").exists());
+}
+
+#[test]
+fn info_without_a_name_describes_every_data_set() {
+    let told = Bench::new().host("data info");
+    let names: Vec<_> = dataset_entries().iter().map(|entry| format!("{}\n", entry.name)).collect();
+    assert_says(&told, GOOD, &names.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
 #[test]
