@@ -44,8 +44,8 @@ pub(crate) fn of_error(error: &HostError) -> i32 {
         HostError::Dataset(_) | HostError::Recipe(_) | HostError::Preprocess(_) => DATA,
         HostError::Sample { .. } | HostError::Prepared(_) => DATA,
         HostError::Data(_) | HostError::Accuracy(_) => DATA,
-        HostError::LoadGen(LoadGenError::Load { source, .. }) if source.is::<PluginHostError>() => PLUGIN,
-        HostError::LoadGen(LoadGenError::Load { .. }) => DATA,
+        HostError::LoadGen(LoadGenError::Load(load)) if load.error.is::<PluginHostError>() => PLUGIN,
+        HostError::LoadGen(LoadGenError::Load(_)) => DATA,
         HostError::LoadGen(_) => SETTINGS,
         HostError::Output { .. } | HostError::Folder(_) | HostError::Answer(_) => OUTPUT,
         HostError::Timeline { .. } => OUTPUT,
@@ -57,6 +57,7 @@ pub(crate) fn of_error(error: &HostError) -> i32 {
 mod tests {
     use std::io;
 
+    use proctor_loadgen::LoadError;
     use proctor_words::FolderError;
 
     use super::*;
@@ -80,9 +81,9 @@ mod tests {
 
     #[test]
     fn a_library_that_does_not_load_is_the_fault_of_data_or_of_the_plugin() {
-        let load = |source: Box<dyn std::error::Error + Send + Sync>| {
-            let library = "samples".to_owned();
-            of_error(&HostError::LoadGen(LoadGenError::Load { library, sample_count: 1, source }))
+        let load = |error: Box<dyn std::error::Error + Send + Sync>| {
+            let load = LoadError { library: "samples".to_owned(), sample_count: 1, error };
+            of_error(&HostError::LoadGen(load.into()))
         };
         assert_eq!(load(Box::new(io::Error::other("torn"))), DATA);
         let missing = proctor_plugin_host::SearchPath::standard(&[]).find("no-such-plugin").unwrap_err();

@@ -163,7 +163,7 @@ mod system;
 mod time;
 mod verdict;
 
-pub use error::LoadGenError;
+pub use error::{LoadError, LoadGenError};
 pub use issue::{delay::IssueDelay, end::IssueEnd, issuer_record::IssuerRecord, threads::OTHER_ISSUERS};
 pub use log::log_output::LogOutputSettings;
 pub use measure::{

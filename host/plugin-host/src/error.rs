@@ -26,11 +26,7 @@ pub enum PluginHostError {
     Unusable(String),
     /// An option is unknown or has a wrong value.
     #[error("plugin {plugin}: {error}")]
-    Option {
-        plugin: String,
-        #[source]
-        error: OptionError,
-    },
+    Option { plugin: String, error: OptionError },
     /// The manifest does not declare the request, or the request makes no sense. The text names the plugin and the part
     /// of the request.
     #[error("{0}")]

@@ -1,6 +1,6 @@
 //! The errors that end a run without a result.
 
-use std::{error::Error, io, path::PathBuf};
+use std::{error::Error, io, iter, path::PathBuf};
 
 use proctor_accuracy::AccuracyError;
 use proctor_config::ConfigErrors;
@@ -58,8 +58,8 @@ pub enum HostError {
     #[error(transparent)]
     PluginCannot(#[from] PluginError),
     /// The plugin wants an input in a form that is not available.
-    #[error("plugin {plugin}: {source}")]
-    InputForm { plugin: String, source: FormError },
+    #[error("plugin {plugin}: {error}")]
+    InputForm { plugin: String, error: FormError },
     /// A data set or a model file is missing or damaged.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
@@ -124,18 +124,11 @@ impl HostError {
         Self::PluginCannot(PluginError::Other(cause.into()))
     }
 
-    /// Returns the message, and the messages of its causes. Many errors quote their cause; it is not repeated.
+    /// Returns the message, and the messages of its causes. An error that quotes another one does not have it as its
+    /// source, so nothing is said twice.
     pub fn messages(&self) -> Vec<String> {
-        let mut messages = vec![self.to_string()];
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            let text = error.to_string();
-            if messages.last().is_none_or(|shown| !shown.contains(&text)) {
-                messages.push(text);
-            }
-            cause = error.source();
-        }
-        messages
+        let causes = iter::successors(self.source(), |&error| error.source());
+        iter::once(self.to_string()).chain(causes.map(ToString::to_string)).collect()
     }
 
     /// Returns the message with everything that led to it, a line each, the first one starting with `error: `.
@@ -167,6 +160,9 @@ fn remedy(error: &io::Error) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use proctor_loadgen::LoadError;
+    use proctor_vocabulary::{ElementType, TensorSpec};
+
     use super::*;
 
     #[test]
@@ -225,5 +221,18 @@ mod tests {
         let dataset = DatasetError::Read { path: "a".into(), source };
         let report = HostError::from(dataset).report();
         assert_eq!(report, "error: cannot read a\n  because: no such device");
+    }
+
+    #[test]
+    fn a_quoted_error_is_no_cause_and_its_own_cause_is_one() {
+        let source = io::Error::other("no such device");
+        let error = Box::new(DatasetError::Read { path: "a".into(), source });
+        let load = LoadError { library: "digits".to_owned(), sample_count: 2, error };
+        let messages = HostError::LoadGen(load.into()).messages();
+        assert_eq!(messages, ["library digits failed to load 2 samples: cannot read a", "no such device"]);
+        let input = TensorSpec { name: "x".into(), element_type: ElementType::F32, shape: vec![2] };
+        let error = FormError::Layout { input };
+        let text = format!("plugin mock: {error}");
+        assert_eq!(HostError::InputForm { plugin: "mock".to_owned(), error }.messages(), [text]);
     }
 }

@@ -29,7 +29,7 @@ impl InputForms {
         let plugin = plugin.to_owned();
         match formed.collect() {
             Ok(formed) => Ok(Self { plugin, forms, given, formed }),
-            Err(source) => Err(HostError::InputForm { plugin, source }),
+            Err(error) => Err(HostError::InputForm { plugin, error }),
         }
     }
 
@@ -38,7 +38,7 @@ impl InputForms {
     /// # Errors
     /// If a form that the plugin wants cannot be had.
     pub(super) fn of(&self, pipeline: Box<dyn Pipeline>) -> Result<Box<dyn Pipeline>, HostError> {
-        let refused = |source| HostError::InputForm { plugin: self.plugin.clone(), source };
+        let refused = |error| HostError::InputForm { plugin: self.plugin.clone(), error };
         with_forms(pipeline, &self.forms).map_err(refused)
     }
 

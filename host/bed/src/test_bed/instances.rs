@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proctor_config::RunSettings;
-use proctor_loadgen::{LoadGenError, QuerySampleLibrary, TestSettings};
+use proctor_loadgen::{LoadError, LoadGenError, QuerySampleLibrary, TestSettings};
 use proctor_plugin_host::{self as plugin_host, PluginHostError};
 use proctor_vocabulary::{SampleIndex, TestMode};
 use proctor_words::{HostError, PluginError, ScalingError, enter};
@@ -216,7 +216,8 @@ impl TestBed<'_> {
             faults.extend(failed.into_iter().map(|error| Fault::WarmUp(Arc::new(error))));
         });
         let library = self.library.name().to_owned();
-        prepared.map_err(|source| LoadGenError::Load { library, sample_count: samples.len(), source })?;
+        let sample_count = samples.len();
+        prepared.map_err(|error| LoadGenError::Load(LoadError { library, sample_count, error }))?;
         let pace = Pace {
             sample_ns: shortest_ns as f64 / samples.len().max(1) as f64,
             // A plugin that takes whole queries may work on as many as it likes.

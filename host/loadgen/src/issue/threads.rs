@@ -100,7 +100,7 @@ fn side_by_side<C: Clock>(context: &IssueContext<'_, C>) -> Result<Vec<Issued>, 
             let thread = thread::Builder::new().name(format!("{OTHER_ISSUERS}{}", share.index));
             // On an error the threads before this one get no start, and end.
             let started = thread.spawn_scoped(scope, run);
-            others.push(started.map_err(|source| LoadGenError::IssueThread { index: share.index, source })?);
+            others.push(started.map_err(|error| LoadGenError::IssueThread { index: share.index, error })?);
         }
         drop(tell_ready);
         let first = PreparedLoop::new(

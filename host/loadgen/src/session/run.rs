@@ -6,7 +6,7 @@ use proctor_loadgen_settings::EffectiveSettings;
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
-    error::LoadGenError,
+    error::{LoadError, LoadGenError},
     issue::{
         end::IssueEnd,
         issue_loop::IssueContext,
@@ -66,10 +66,9 @@ impl<C: Clock> Run<'_, C> {
     }
 
     pub(super) fn load(&self, plan: &PhasePlan) -> Result<(), LoadGenError> {
-        self.qsl.load(&plan.set.indices).map_err(|source| LoadGenError::Load {
-            library: self.qsl.name().to_owned(),
-            sample_count: plan.set.indices.len(),
-            source,
+        self.qsl.load(&plan.set.indices).map_err(|error| {
+            let (library, sample_count) = (self.qsl.name().to_owned(), plan.set.indices.len());
+            LoadError { library, sample_count, error }.into()
         })
     }
 
@@ -172,7 +171,7 @@ impl<C: Clock> Run<'_, C> {
             first_tokens: request.use_token_latencies.then_some(first_tokens),
             token_capacity: self.options.token_capacity,
         });
-        phase.map_err(|source| LoadGenError::ResponseMemory { arena_bytes, source })
+        phase.map_err(|error| LoadGenError::ResponseMemory { arena_bytes, error })
     }
 
     /// Reads both clocks before a performance phase, and prints the time if that is wanted. The runs of a search are
