@@ -55,9 +55,9 @@ macro_rules! tests {
     )*) => {
         $(#[test]
         fn $name() {
-            let variables = [("CUDA_DOUBLE_DEVICES", "One;Other") $(, $variable)?];
+            let variables: &[(&str, &str)] = &[$($variable)?];
             let (name, words) = (concat!($module, stringify!($name)), $crate::cuda::tests!(@words $words));
-            $crate::cuda::alone(name, &variables, words, |$cuda: &$crate::cuda::Cuda| {
+            $crate::cuda::alone(name, variables, words, |$cuda: &$crate::cuda::Cuda| {
                 let $bench = $crate::Bench::new($cuda);
                 $(#[allow(unused_mut, reason = "some change it")]
                 let mut $object = $of::new($cuda, &$bench);)?

@@ -134,6 +134,14 @@ fn the_compiler_says_what_is_wrong() {
 }
 
 #[test]
+fn without_variables_there_is_one_device() {
+    alone("without_variables_there_is_one_device", &[], Some("no device 1"), |cuda| {
+        assert_eq!(cuda.get::<i32>(|to| cuda.device_count(to)), 1);
+        assert_eq!(cuda.retain(&mut 0, 1), 101);
+    });
+}
+
+#[test]
 fn variables_say_which_devices_there_are() {
     let variables = [
         ("CUDA_DOUBLE_DEVICES", "One;Other"),

@@ -19,7 +19,7 @@ tests! { "mistakes::"
         assert_eq!(cuda.free(memory), 1);
     }
 
-    memory_of_another_device says "another device's" |cuda, bench| {
+    memory_of_another_device says "another device's" with ("CUDA_DOUBLE_DEVICES", "One;Other") |cuda, bench| {
         cuda.enter(1);
         let stream = cuda.stream();
         assert_eq!(cuda.copy_in(bench.memory, [0.0; COUNT].as_ptr(), BYTES, stream), 1);
