@@ -148,17 +148,14 @@ impl Answers {
         self.outputs.iter().map(|output| output.size_bytes).sum()
     }
 
-    pub(crate) fn knows(&self, index: SampleIndex) -> bool {
-        match &self.source {
+    /// Refuses a sample without an answer.
+    pub(crate) fn check(&self, index: SampleIndex) -> Result<(), PluginError> {
+        let is_known = match &self.source {
             Source::Classes(classes) => index.0 < classes.len() as u64,
             Source::Responses(responses) => index.0 < responses.len() as u64,
             Source::Constant | Source::Random => true,
-        }
-    }
-
-    /// Works as [`knows`](Self::knows), with the reason.
-    pub(crate) fn check(&self, index: SampleIndex) -> Result<(), PluginError> {
-        if self.knows(index) {
+        };
+        if is_known {
             return Ok(());
         }
         Err(PluginError::failed(format!(
@@ -166,7 +163,7 @@ impl Answers {
         )))
     }
 
-    /// Writes one output of a sample, which [`knows`](Self::knows) has approved, and returns its size in bytes: the
+    /// Writes one output of a sample, which [`check`](Self::check) has approved, and returns its size in bytes: the
     /// length of `bytes`, or less if a listed response ends earlier. Does not allocate.
     ///
     /// Logits (f32) are 1 for the class and 0 for all others along the last dimension, or normally distributed;
@@ -174,7 +171,7 @@ impl Answers {
     pub(crate) fn write(&self, index: SampleIndex, output: usize, bytes: &mut [u8]) -> usize {
         let kind = &self.outputs[output];
         // Below the length of a list, by the caller's promise.
-        let place = || usize::try_from(index.0).expect("knows was asked first");
+        let place = || usize::try_from(index.0).expect("check was asked first");
         match &self.source {
             Source::Constant => kind.write_class(0, bytes),
             Source::Classes(classes) => kind.write_class(classes[place()], bytes),

@@ -222,8 +222,7 @@ impl Server {
     /// Completes the sample, on which the work began at this instant.
     fn complete(&mut self, sample: QuerySample, begin_ns: u64) {
         let stages = self.shared.stages_since(begin_ns);
-        if !self.shared.answers.knows(sample.index) {
-            let error = PluginError::failed(format!("there is no answer for sample {}", sample.index));
+        if let Err(error) = self.shared.answers.check(sample.index) {
             return self
                 .shared
                 .host

@@ -160,9 +160,9 @@ impl Shared {
     pub(crate) fn answer(&self, batch: &mut Batch<'_>) {
         for mut sample in batch.samples() {
             let index = sample.index();
-            if !self.answers.knows(index) {
+            if let Err(error) = self.answers.check(index) {
                 // One bad sample need not fail the batch.
-                sample.fail(&PluginError::failed(format!("there is no answer for sample {index}")));
+                sample.fail(&error);
                 continue;
             }
             for output in 0..self.answers.output_count() {

@@ -151,6 +151,24 @@ fn a_sample_without_an_answer_fails_alone_and_is_refused_beforehand() {
     assert_eq!(answers[1].1, 1);
 }
 
+/// The host knows the prepared samples, and no other sample gets to an instance.
+#[test]
+fn a_batch_with_a_sample_that_was_refused_is_refused_as_a_whole() {
+    let mut loaded = Loaded::open(&[("answers", "file"), ("answer_file", &golden("answers.txt"))]).unwrap();
+    loaded.prepare(&[0, 3]).unwrap();
+    loaded.model.start().unwrap();
+    let batch = samples(&[0, 4]);
+    for refused in
+        [loaded.instances[0].execute(&batch), loaded.instances[0].execute_virtual(&batch, 1).map(|_| ())]
+    {
+        let reason = refused.unwrap_err().to_string();
+        assert!(reason.ends_with("sample 4 is not among the prepared ones"), "{reason}");
+    }
+    let failed = |id: u64| -> Answer { (id, 1, Vec::new()) };
+    assert_eq!(loaded.completed(0, &batch), [1, 5].map(failed));
+    assert_eq!(class(&loaded.execute(&[0])[0]), 7);
+}
+
 #[test]
 fn virtual_time_follows_the_table() {
     let mut loaded = Loaded::started(&[("service", "table"), ("table", &golden("latency.csv"))], 2);
