@@ -15,14 +15,13 @@ mod lookout;
 pub(crate) mod options;
 mod plan;
 mod result;
+#[cfg(test)]
+mod settings_tests;
 mod state;
 
 use std::mem::ManuallyDrop;
 
-use proctor_bed::{
-    Fault, Interrupt, Test, TestBed, TestRequest, figures::query_latencies,
-    scaling::settings::refuse_in_search,
-};
+use proctor_bed::{Fault, Interrupt, Test, TestBed, TestRequest, figures::query_latencies};
 use proctor_config::Settings;
 use proctor_loadgen::{Finding, IssueEnd, Rule, SampleRecord, TestOutcome, ViolationKind};
 use proctor_run::{
@@ -33,7 +32,7 @@ use proctor_search::{
     Confirmation, ConstraintSeen, Dependence, ProbeEnd, ProbeRecord, SearchEnd, Side, Step,
 };
 use proctor_vocabulary::Scenario;
-use proctor_words::{Conclusion, FolderError, HostError, PluginError, RunFolder, SearchError, text};
+use proctor_words::{Conclusion, FolderError, HostError, PluginError, RunFolder, text};
 
 use self::{
     lookout::{Lookout, Shown},
@@ -55,10 +54,6 @@ pub fn find_max(
     options: &FindMaxOptions,
     interrupt: &Interrupt,
 ) -> Result<Conclusion, HostError> {
-    if let Some(folder) = &settings.run.record {
-        return Err(SearchError::Record(folder.clone()).into());
-    }
-    refuse_in_search(&settings.run)?;
     options.confirm(&mut settings);
     let plan = SearchPlan::new(&settings, options)?;
     let frame = Frame::set_up(settings, interrupt, |settings| match &options.resume {

@@ -1,6 +1,7 @@
 //! Plan of a search: the scenario's load, its constraints, and the length of probes and full runs.
 
-use proctor_config::{Origin, QslCounts, Settings, Value};
+use proctor_bed::scaling::settings::refuse_in_search;
+use proctor_config::{Origin, QslCounts, RunSettings, Settings, Value};
 use proctor_loadgen::{
     QueryGenerator, TestSettings, min_under_latency_queries, over_latency_allowance, phases,
 };
@@ -69,23 +70,8 @@ impl SearchPlan {
     /// # Errors
     /// [`HostError::Usage`] or [`HostError::Search`] if the settings are not those of a search.
     pub(crate) fn new(settings: &Settings, options: &FindMaxOptions) -> Result<Self, HostError> {
-        let usage = |text: &'static str| Err(HostError::Usage(UsageError::Stated(text)));
+        refuse(&settings.run)?;
         let run = &settings.run;
-        if !matches!(run.scenario.loadgen(), Scenario::Server | Scenario::MultiStream) {
-            return usage(
-                "find-max searches over the rate of Server or the samples of a query of MultiStream: give \
-                 --scenario Server or --scenario MultiStream",
-            );
-        }
-        if !matches!(run.mode, None | Some(TestMode::PerformanceOnly)) {
-            return usage(
-                "find-max makes performance runs: leave out --mode; LoadGen's own search is host run \
-                 --mode FindPeakPerformance",
-            );
-        }
-        if run.audit_config.is_some() {
-            return usage("find-max makes no audit: leave out audit_config");
-        }
         let is_server = run.scenario.loadgen() == Scenario::Server;
         let test = &settings.test;
         let quantile = match is_server {
@@ -101,7 +87,7 @@ impl SearchPlan {
             return Err(SearchError::Range { from, to }.into());
         }
         if !is_server && (from.fract() != 0.0 || to.fract() != 0.0) {
-            return usage("--from, --to: a query of MultiStream has a whole number of samples");
+            return Err(usage("--from, --to: a query of MultiStream has a whole number of samples"));
         }
         if let Some(limit) = limit_in_the_way(test, is_server, to) {
             return Err(limit.into());
@@ -278,15 +264,43 @@ impl SearchPlan {
     }
 }
 
+fn usage(text: &'static str) -> HostError {
+    HostError::Usage(UsageError::Stated(text))
+}
+
+/// Refuses the settings of another kind of run, whatever the load.
+fn refuse(run: &RunSettings) -> Result<(), HostError> {
+    if let Some(folder) = &run.record {
+        return Err(SearchError::Record(folder.clone()).into());
+    }
+    refuse_in_search(run)?;
+    if !matches!(run.scenario.loadgen(), Scenario::Server | Scenario::MultiStream) {
+        return Err(usage(
+            "find-max searches over the rate of Server or the samples of a query of MultiStream: give \
+             --scenario Server or --scenario MultiStream",
+        ));
+    }
+    if !matches!(run.mode, None | Some(TestMode::PerformanceOnly)) {
+        return Err(usage(
+            "find-max makes performance runs: leave out --mode; LoadGen's own search is host run \
+             --mode FindPeakPerformance",
+        ));
+    }
+    match run.audit_config {
+        Some(_) => Err(usage("find-max makes no audit: leave out audit_config")),
+        None => Ok(()),
+    }
+}
+
 /// Returns the bounds of the scenario: on tokens in a token run, else on the latency.
 fn bounds(settings: &Settings, options: &FindMaxOptions) -> Result<Vec<Bound>, HostError> {
     let test = &settings.test;
     let latency = |bound_ns| vec![Bound { what: Bounded::Latency, bound_ns }];
     let bounds = match (settings.run.scenario.loadgen(), options.latency_bound_ns) {
         (Scenario::Server, Some(_)) => {
-            return Err(HostError::Usage(UsageError::Stated(
+            return Err(usage(
                 "--latency-bound is for MultiStream: the bound of Server is the setting server_target_latency_ns",
-            )));
+            ));
         }
         (Scenario::Server, None) if test.use_token_latencies => vec![
             Bound { what: Bounded::FirstToken, bound_ns: test.server_ttft_latency },
@@ -301,9 +315,9 @@ fn bounds(settings: &Settings, options: &FindMaxOptions) -> Result<Vec<Bound>, H
         }
         (_, Some(bound_ns)) => latency(bound_ns),
         (_, None) => {
-            return Err(HostError::Usage(UsageError::Stated(
+            return Err(usage(
                 "MultiStream has no latency bound of its own: give --latency-bound, such as 50ms",
-            )));
+            ));
         }
     };
     Ok(bounds)
