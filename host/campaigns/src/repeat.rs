@@ -290,7 +290,7 @@ fn plan<'a>(count: u32, Plugins { a, b }: &'a Plugins, folder: &Path) -> Vec<Pla
         let foreign = |other: &PluginLocation| (a.name() != b.name()).then(|| other.name());
         let mut pair =
             vec![planned("a", a, None, foreign(b)), planned("b", b, Some(against.as_str()), foreign(a))];
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             pair.reverse();
         }
         pair
