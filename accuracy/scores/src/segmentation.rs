@@ -36,7 +36,7 @@ impl Overlap {
         Ok(Self(counts))
     }
 
-    /// =T
+    /// Returns the voxels of these classes: in both volumes, in the answer, in the right volume.
     fn of(&self, classes: std::ops::Range<usize>) -> [f64; 3] {
         let sum = |answer: std::ops::Range<usize>, right: std::ops::Range<usize>| {
             self.0[answer].iter().map(|row| row[right.clone()].iter().sum::<u64>()).sum::<u64>() as f64

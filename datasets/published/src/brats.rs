@@ -229,7 +229,7 @@ fn found(folder: &Path) -> Result<Vec<String>, DatasetError> {
 }
 
 impl BratsSamples {
-    /// =T
+    /// Returns the names of the samples, by which labels are joined, in the order of their indices.
     #[must_use]
     pub fn sample_names(&self) -> &[String] {
         &self.names

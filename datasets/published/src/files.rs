@@ -77,7 +77,7 @@ impl FileSamples {
         }
     }
 
-    /// =T
+    /// Returns the names of the samples, by which labels are joined, in the order of their indices.
     #[must_use]
     pub fn sample_names(&self) -> &[String] {
         &self.names

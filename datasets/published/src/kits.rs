@@ -101,7 +101,7 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
     Ok(defects)
 }
 
-/// =T
+/// Returns the names of the cases that the folder should have.
 fn cases(folder: &Path) -> Result<Vec<String>, DatasetError> {
     let generated = Generate::of_folder(folder)?;
     let count = generated.map_or(CASES.len() as u64, |request| request.sample_count);

@@ -11,7 +11,7 @@ use crate::{
     weights::ModelRecipe,
 };
 
-/// =T
+/// Returns the names of all models except the single recurrent layers, which are unlimited in number.
 pub fn model_names() -> impl Iterator<Item = &'static str> {
     network_names().chain(models::names())
 }

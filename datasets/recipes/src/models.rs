@@ -72,7 +72,7 @@ static MODELS: [(&str, &dyn Model); 32] = [
     ("3d-unet-brats-tiny", &unet3d::BRATS_TINY),
 ];
 
-/// =T
+/// Returns the names of the models of general engines.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     MODELS.iter().map(|(name, _)| *name)
 }

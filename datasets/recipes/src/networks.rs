@@ -63,7 +63,7 @@ const END: usize = 2;
 /// A bias at which a gate is open: `sigmoid(20)` is 1 in f32.
 const OPEN: f32 = 20.0;
 
-/// =T
+/// Returns the names of the networks around recurrent layers.
 pub fn network_names() -> impl Iterator<Item = &'static str> {
     NETWORKS.iter().map(|network| network.name)
 }

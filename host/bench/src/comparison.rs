@@ -28,7 +28,7 @@ pub(crate) struct OutputFlags {
     markdown: Option<PathBuf>,
 }
 
-/// =T
+/// Returns the numbers of a flag, ascending, each once.
 pub(crate) fn ascending(numbers: &[u32]) -> Vec<usize> {
     let numbers: BTreeSet<_> = numbers.iter().map(|number| *number as usize).collect();
     numbers.into_iter().collect()

@@ -242,7 +242,7 @@ pub(crate) fn issues_permutations(benchmark: &Benchmark, rules: Rules, scenario:
     round_rules(rules).length.is_none() && of_mlperf_conf().sample_concatenate_permutation
 }
 
-/// =T
+/// Returns the names of the models that the built-in file has lines for.
 pub(crate) fn builtin_models() -> Vec<String> {
     let (_, report) = builtin("", SingleStream);
     report.other_models.into_iter().map(|other| other.name).collect()

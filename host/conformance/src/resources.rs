@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs};
 
 use proctor_words::process_memory_bytes;
 
-/// =T
+/// Returns the names of the threads of this process, by their ids.
 pub(crate) fn threads() -> BTreeMap<String, String> {
     let ids = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     // A thread that has just ended has no status.

@@ -127,7 +127,7 @@ pub(crate) struct About {
     pub(crate) cost: Cost,
 }
 
-/// =T
+/// Returns the circumstances that the limits of these intervals depend on.
 pub(crate) fn scale(intervals: &[Interval], processor_count: u64, issuing_thread_count: u64) -> Scale {
     let of = |interval: &Interval| interval.values.get(Quantity::GreatestFrequency);
     let mut khz: Vec<_> = intervals.iter().filter_map(of).collect();

@@ -40,7 +40,8 @@ pub(crate) fn processor_ticks(stat: &str, processors: &[u32]) -> Option<Processo
     wanted.peek().is_none().then_some(sum)
 }
 
-/// =T
+/// Returns the ticks in which these processors, which are ascending, were busy or another guest used them, by
+/// `/proc/stat`.
 #[must_use]
 pub fn busy_ticks(stat: &str, processors: &[u32]) -> Option<u64> {
     processor_ticks(stat, processors).map(|ticks| ticks.all - ticks.idle)

@@ -72,7 +72,7 @@ const fn words(cell: RnnCell) -> &'static str {
     }
 }
 
-/// =T
+/// Returns the operations of the matrix products of one sample; a multiplication and an addition are two.
 fn operations(layer: &RnnName) -> f64 {
     let per_step = 2 * layer.cell.gate_count() * (layer.input + layer.hidden) * layer.hidden;
     (per_step * layer.directions()) as f64 * layer.seq as f64

@@ -246,7 +246,8 @@ impl Run {
         }
     }
 
-    /// =T
+    /// Returns the numbers of samples in `samples` and in the result, if they differ: the file was cut, or is
+    /// another's.
     #[must_use]
     pub fn other_sample_count(&self, samples: &Samples) -> Option<OtherSampleCount> {
         let issued = self.result()?.performance_run.as_ref()?.issued_sample_count;

@@ -62,7 +62,7 @@ pub(crate) mod counted {
         COUNTS.set(counts);
     }
 
-    /// =T
+    /// Returns the exchanges, writes and wakes of this thread since the last call.
     pub(crate) fn take() -> [u64; 3] {
         COUNTS.replace([0; 3])
     }

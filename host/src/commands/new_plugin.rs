@@ -58,7 +58,7 @@ const CPP_HEADER: (&str, &str) =
     ("include/proctor_plugin.hpp", include_str!("../../../plugin-api/include/proctor_plugin.hpp"));
 
 impl Language {
-    /// =T
+    /// Returns the names and contents of the files of a plugin in this language.
     fn files(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::C => &[

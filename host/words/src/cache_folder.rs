@@ -100,7 +100,7 @@ pub fn lasting_folder(settings: &Settings) -> PathBuf {
     folder.unwrap_or_else(|| std::env::temp_dir().join("proctor"))
 }
 
-/// =T
+/// Returns the default folder of caches by the XDG Base Directory Specification: relative paths do not count.
 fn default_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));

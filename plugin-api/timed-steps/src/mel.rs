@@ -251,7 +251,7 @@ fn normalise(features: &mut [f32]) {
     }
 }
 
-/// =T
+/// Returns the sums of the terms of each feature: in f32 over a few rows, which is quick, and in f64 over all.
 fn sums(rows: &[[f32; Mel::FEATURE_COUNT]], term: impl Fn(usize, f32) -> f32) -> [f64; Mel::FEATURE_COUNT] {
     const FEW: usize = 16;
     let mut sums = [0.0_f64; Mel::FEATURE_COUNT];

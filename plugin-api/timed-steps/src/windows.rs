@@ -34,7 +34,7 @@ pub struct WindowsError {
 }
 
 impl Windows {
-    /// =T
+    /// Returns the windows of KiTS19 over a volume of these extents, without the channel.
     ///
     /// # Errors
     /// If the windows do not reach all voxels.

@@ -79,7 +79,7 @@ fn report_one(host: Host, device: u32, gauge: &Gauge) -> u64 {
     reasons.unwrap_or(0)
 }
 
-/// =T
+/// Returns the names of reasons by their bits, with commas.
 fn reason_names(reasons: u64) -> String {
     let mut names: Vec<&str> =
         THROTTLE_REASONS.iter().filter(|(bit, _)| reasons & bit != 0).map(|(_, name)| *name).collect();

@@ -207,7 +207,7 @@ impl Binding {
     }
 }
 
-/// =T
+/// Returns the names of the model's tensors.
 pub(crate) fn names(ports: &[Port]) -> Vec<String> {
     ports.iter().map(|port| port.spec.name.clone()).collect()
 }

@@ -98,7 +98,7 @@ impl Reader {
         Ok(found.finalize() == sum)
     }
 
-    /// =T
+    /// Returns the shapes of the tensors of a sample.
     ///
     /// # Errors
     /// [`PreparedError::Absent`], [`PreparedError::Damaged`], or a file cannot be read.

@@ -156,7 +156,7 @@ impl Drawing {
         format!("v{}", self.names)
     }
 
-    /// =D
+    /// Draws numbers from `least` to `most`.
     fn numbers(&mut self, count: usize, least: f32, most: f32) -> Vec<f32> {
         let numbers = self.random.numbers(count);
         numbers.into_iter().map(|number| least + (number + 1.0) / 2.0 * (most - least)).collect()
@@ -191,7 +191,7 @@ impl Drawing {
         name
     }
 
-    /// =D
+    /// Draws constant numbers from -1 to 1.
     fn weights(&mut self, shape: &[usize]) -> String {
         self.weights_of(shape, -1.0, 1.0)
     }
@@ -207,7 +207,7 @@ impl Drawing {
         if self.coin() { self.input(shape) } else { self.weights(shape) }
     }
 
-    /// =D
+    /// Draws constant integers.
     fn constant(&mut self, element: ElementType, shape: &[usize], values: Vec<i64>) -> String {
         let name = self.name();
         let tensor = Array::integer(element, shape, values).tensor();

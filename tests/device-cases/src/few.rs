@@ -15,7 +15,7 @@ pub fn products() -> Vec<Case> {
     named(&operators::products(), &names)
 }
 
-/// =t
+/// Returns convolutions with pools of the results, in groups, and of each channel.
 #[must_use]
 pub fn convolutions() -> Vec<Case> {
     let mut cases = named(&operators::windows(), &[WINDOWS]);
@@ -24,7 +24,7 @@ pub fn convolutions() -> Vec<Case> {
     cases
 }
 
-/// =t
+/// Returns products and convolutions of integers.
 #[must_use]
 pub fn integers() -> Vec<Case> {
     operators::integers()
@@ -42,7 +42,7 @@ pub fn rows() -> Vec<Case> {
     operators::rows()
 }
 
-/// =t
+/// Returns attention with keys for more than one turn: with a mask for all rows, and with one for each.
 #[must_use]
 pub fn attention() -> Vec<Case> {
     let names = [

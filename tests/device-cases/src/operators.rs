@@ -38,7 +38,7 @@ fn ints(values: &[i64]) -> Attribute {
     Attribute::Ints(values.to_vec())
 }
 
-/// =t
+/// Returns convolutions of a part of the channels that go into a part of the result.
 #[must_use]
 pub fn convolutions_of_parts() -> Vec<Case> {
     let of = |(batch, groups): (usize, usize)| {
@@ -56,7 +56,7 @@ pub fn convolutions_of_parts() -> Vec<Case> {
     [(1, 4), (3, 4), (1, 1), (2, 2)].map(of).into()
 }
 
-/// =t
+/// Returns convolutions and pools with windows at any strides, dilations and pads.
 #[must_use]
 pub fn windows() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -81,7 +81,7 @@ pub fn windows() -> Vec<Case> {
     cases
 }
 
-/// =t
+/// Returns convolutions with possible ends: a bias, a residual and activations, in groups and rows, too.
 #[must_use]
 pub fn convolutions_with_ends() -> Vec<Case> {
     let (image, result): (&[usize], &[usize]) = (&[2, 6, 9, 7], &[2, 8, 9, 7]);
@@ -122,7 +122,7 @@ pub fn convolutions_with_ends() -> Vec<Case> {
     ]
 }
 
-/// =t
+/// Returns convolutions of each channel: in a volume that is flat except for its pads, and with windows that reach far.
 #[must_use]
 pub fn depthwise() -> Vec<Case> {
     let of = |name: &str, image: &[usize], filter: &[usize], [strides, dilations, pads]: [&[i64]; 3]| {
@@ -147,7 +147,7 @@ pub fn depthwise() -> Vec<Case> {
     ]
 }
 
-/// =t
+/// Returns products of stacks, with broadcasting, and of transposed operands.
 #[must_use]
 pub fn products() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -177,7 +177,8 @@ pub fn products() -> Vec<Case> {
     cases
 }
 
-/// =t
+/// Returns attention with heads of the usual width and of others, with keys and a mask for all heads or for each, or
+/// without.
 #[must_use]
 pub fn attention() -> Vec<Case> {
     let of = |[q, k, v, mask]: [&[usize]; 4], scale: f32| {
@@ -209,7 +210,8 @@ pub fn attention() -> Vec<Case> {
     ]
 }
 
-/// =t
+/// Returns products and convolutions of factors of 8 bits, both with zero points. Of the product's inner elements there
+/// are more than a float adds up exactly.
 #[must_use]
 pub fn integers() -> Vec<Case> {
     const INNER: usize = 300;
@@ -304,7 +306,7 @@ pub fn functions() -> Vec<Case> {
     })]
 }
 
-/// =t
+/// Returns slices by their indices; some count from the end or come twice.
 #[must_use]
 pub fn gathers() -> Vec<Case> {
     vec![case("gathers".to_owned(), &[&[4, 5, 3]], |builder, _| {
@@ -314,7 +316,7 @@ pub fn gathers() -> Vec<Case> {
     })]
 }
 
-/// =t
+/// Returns reductions, softmax and normalisation of rows in any dimensions.
 #[must_use]
 pub fn rows() -> Vec<Case> {
     vec![case("rows".to_owned(), &[&[2, 3, 4, 5]], |builder, random| {

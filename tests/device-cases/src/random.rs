@@ -14,7 +14,7 @@ impl Random {
         usize::try_from(self.next() >> 8).unwrap() % count
     }
 
-    /// =D
+    /// Draws numbers from -1 to 1.
     #[expect(clippy::cast_precision_loss, reason = "24 bits are exact in f32")]
     pub(crate) fn numbers(&mut self, count: usize) -> Vec<f32> {
         (0..count).map(|_| self.next() as f32 / (1_u64 << 23) as f32 - 1.0).collect()

@@ -239,7 +239,7 @@ impl Facts {
         found
     }
 
-    /// =t
+    /// Returns codes of one kind that have the same value.
     fn shared_codes(&self) -> Vec<String> {
         let mut found = Vec::new();
         for kind in CODES {

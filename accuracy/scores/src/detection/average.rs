@@ -125,7 +125,7 @@ fn curves(
     (precisions, recalls)
 }
 
-/// =T
+/// Returns the recall by threshold of the first boxes of each image.
 fn recalls_of_first(category: &Category, count_max: usize) -> [f64; THRESHOLD_COUNT] {
     let mut right_counts = [0_usize; THRESHOLD_COUNT];
     for judged in category.judged.iter().filter(|judged| judged.rank < count_max) {

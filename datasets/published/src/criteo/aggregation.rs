@@ -188,7 +188,7 @@ impl Samples {
         }
     }
 
-    /// =T
+    /// Returns the names of the samples, which are their rows: `0..200`.
     pub(super) fn names(&self) -> Vec<String> {
         let rows = (0..self.count()).filter_map(|index| self.rows(index));
         rows.map(|Range { start, end }| format!("{start}..{end}")).collect()

@@ -199,7 +199,7 @@ impl Checked {
     }
 }
 
-/// =t
+/// Returns problems with the ids and the names of images.
 fn problems_of_names<'a>(images: impl Iterator<Item = (u64, &'a str)> + Clone) -> Vec<Problem> {
     let mut problems = twice("image id", images.clone().map(|(id, _)| id));
     problems.extend(twice("file_name", images.clone().map(|(_, name)| name)));

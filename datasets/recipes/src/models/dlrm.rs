@@ -163,7 +163,7 @@ impl Interaction {
         }
     }
 
-    /// =T
+    /// Returns the kernels and bias of a cross layer.
     fn cross_layer(index: usize) -> [String; 3] {
         ["V_kernels", "W_kernels", "bias"].map(|part| format!("inter_arch.crossnet.{part}.{index}"))
     }

@@ -26,7 +26,7 @@ fn part(tokens: &str, original: &str) -> Option<String> {
     Some(original.chars().skip(first).take(last + 1 - first).collect())
 }
 
-/// =T
+/// Returns the numbers of the characters that are not spaces.
 fn places(text: &str) -> impl Iterator<Item = usize> {
     text.chars().enumerate().filter(|(_, c)| *c != ' ').map(|(place, _)| place)
 }

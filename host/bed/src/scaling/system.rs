@@ -168,7 +168,7 @@ impl ScaledSystem {
         }
     }
 
-    /// =T
+    /// Returns the counts of the scheduler.
     pub(crate) fn statistics(&self) -> Statistics {
         match &self.scheduler {
             Scheduler::Threaded(scheduler) => scheduler.statistics(),

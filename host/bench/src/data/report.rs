@@ -54,7 +54,7 @@ impl Report {
         (!rows.is_empty()).then(|| Table { title: part.title().to_owned(), head, rows })
     }
 
-    /// =t
+    /// Returns notes without which the tables cannot be read.
     fn notes(&self) -> Vec<String> {
         let mut notes = vec![
             "ours is better: how many times, round by round; the median over the rounds, with the least and the greatest; \

@@ -91,7 +91,7 @@ impl Report {
         tables
     }
 
-    /// =t
+    /// Returns notes without which the tables cannot be read.
     fn notes(&self) -> Vec<String> {
         let mut notes = vec![
             "plugins: latency that LoadGen records, of a query of as many samples as the batch has; Python: time around the \
@@ -140,7 +140,7 @@ fn is_same(measured: &Measured) -> bool {
     measured.difference.is_none_or(|difference| difference <= DIFFERENCE_MAX)
 }
 
-/// =T
+/// Returns the reservations about a measurement.
 fn disturbances(measured: &Measured) -> impl Iterator<Item = String> {
     let differs = measured.difference.filter(|_| !is_same(measured)).map(|difference| {
         format!("! its outputs differ from those of the package by {difference:.1e} of the largest value")

@@ -87,7 +87,7 @@ impl Running {
         format!("{}, {}", task.name(), text::counted(self.worker.threads as u64, "thread"))
     }
 
-    /// =T
+    /// Returns the tasks that can run this layer.
     fn tasks_for(&self, case: &Case) -> Vec<System> {
         let can_run = |task: &&System| **task != System::Streamed || streamed::is_for(case);
         self.tasks.iter().filter(can_run).cloned().collect()

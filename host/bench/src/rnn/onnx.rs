@@ -41,7 +41,7 @@ pub(super) fn model(layer: &LayerCase, weights: &[LayerDirection], batch: &Dim) 
     graph.into_bytes()
 }
 
-/// =T
+/// Returns the names of the inputs with states.
 fn initial_states(layer: &LayerCase) -> &'static [&'static str] {
     match (layer.has_initial_state(), layer.kind) {
         (false, _) => &[],

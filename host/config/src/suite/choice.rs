@@ -120,7 +120,7 @@ impl SuiteScenarios {
 }
 
 impl RoundRow {
-    /// =T
+    /// Returns the scenarios that the round has for it, in any suite.
     #[must_use]
     pub fn all_scenarios(&self) -> Vec<RoundScenario> {
         let of_suites = self.suites.values().flat_map(SuiteScenarios::all);

@@ -61,7 +61,7 @@ impl RowCells {
 }
 
 impl RoundRules {
-    /// =T
+    /// Returns the rules that hold for all benchmarks of the round, each with its name, in words.
     #[must_use]
     pub fn shown(&self) -> Vec<(&'static str, String)> {
         let steps: Vec<_> = self.untimed_steps.iter().map(ToString::to_string).collect();

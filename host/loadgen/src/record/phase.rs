@@ -212,7 +212,7 @@ impl Phase {
         }
     }
 
-    /// =T
+    /// Returns the totals of the samples that are complete.
     pub(crate) fn completions(&self) -> Completions {
         let mut completions = Completions::default();
         self.for_each_sample(|sample| {

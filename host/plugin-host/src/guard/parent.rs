@@ -170,7 +170,7 @@ fn wait_alone_for(program: libc::pid_t) -> ! {
     }
 }
 
-/// =T
+/// Returns the status of the program, if it has ended.
 fn end_of(program: libc::pid_t) -> Option<c_int> {
     let mut status = 0;
     // SAFETY: asks for a child of this process, and writes a live number.

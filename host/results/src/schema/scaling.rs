@@ -44,7 +44,7 @@ pub struct ScalingPart {
 }
 
 impl ScalingPart {
-    /// =T
+    /// Returns the decisions until it had settled for the first time.
     #[must_use]
     pub fn decisions_to_settle(&self) -> Option<usize> {
         self.decisions.iter().position(|decision| decision.is_settled).map(|index| index + 1)

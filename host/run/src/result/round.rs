@@ -21,7 +21,7 @@ pub(super) fn interval_part(result: &IntervalResult) -> IntervalPart {
     }
 }
 
-/// =T
+/// Returns the lines of the verdict; empty for a single run under the default rules.
 pub(crate) fn rows(result: &RunResult) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);

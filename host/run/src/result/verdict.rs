@@ -146,7 +146,7 @@ fn reasons(result: &RunResult) -> Vec<String> {
     shown
 }
 
-/// =T
+/// Returns the limits of the result and of the length of a VALID run.
 fn limits(result: &RunResult) -> Option<String> {
     let findings = &result.file.performance_run.as_ref().filter(|_| result.file.verdict.valid)?.findings;
     let limiting = findings.iter().filter(|finding| finding.standing == Status::Limiting);

@@ -289,7 +289,7 @@ pub(super) fn change(it: &Change) -> Vec<String> {
 
 pub(super) const FORMS: [&str; 4] = ["job", "text", "algorithm", "Fig. 8"];
 
-/// =T
+/// Returns the numbers of instances after the profile, in both forms.
 pub(super) fn forms(all: &[JobRuns]) -> Vec<Vec<String>> {
     let counts = |run: &Run| {
         let counts: Vec<_> = run.path.iter().skip(3).map(|knobs| knobs.instances).collect();

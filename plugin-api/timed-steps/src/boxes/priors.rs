@@ -112,7 +112,7 @@ pub fn retinanet_anchors() -> Vec<Prior> {
     anchors
 }
 
-/// =T
+/// Returns the anchors of each level of RetinaNet.
 #[must_use]
 pub fn retinanet_levels() -> Vec<Range<usize>> {
     let mut start = 0;

@@ -435,7 +435,7 @@ impl Split {
         Self { threads, by_rows: schedule.mapping == Mapping::Rows, blocks, rows }
     }
 
-    /// =T
+    /// Returns the blocks of units and rows that a thread computes.
     fn share(&self, thread: usize) -> [Range<usize>; 2] {
         // The same weights as in a call of a whole sequence, so that they are in this core's cache after one.
         let part = |count: usize| part(count, self.threads, thread);

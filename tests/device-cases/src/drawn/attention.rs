@@ -64,7 +64,7 @@ fn attention(drawing: &mut Drawing) {
     drawing.output(&sums, F32);
 }
 
-/// =D
+/// Draws heads of this shape side by side, or each in its own place, and their order by `turned`.
 fn operand(drawing: &mut Drawing, [batch, heads, rows, width]: [usize; 4], turned: [usize; 4]) -> String {
     if drawing.coin() {
         let x = drawing.input(&[batch, rows, heads * width]);
@@ -79,7 +79,7 @@ fn operand(drawing: &mut Drawing, [batch, heads, rows, width]: [usize; 4], turne
     drawing.node("Transpose", &[&x], &[("perm", sizes(&[0, 1, 3, 2]))])
 }
 
-/// =D
+/// Draws truth values, at least one of them true in each row.
 fn places(drawing: &mut Drawing, rows: usize, keys: usize) -> Vec<i64> {
     (0..rows * keys).map(|place| i64::from(place % keys == place / keys % keys || drawing.coin())).collect()
 }

@@ -60,7 +60,7 @@ fn clip(drawing: &mut Drawing) {
     drawing.output(&result, element);
 }
 
-/// =D
+/// Draws two operands that are broadcast to each other, of numbers or integers.
 fn arithmetic(drawing: &mut Drawing, operator: &str) {
     let shape = drawing.any_shape(0);
     let element = drawing.pick(&[F32, F32, F32, I32, I64]);
@@ -119,7 +119,7 @@ fn both(drawing: &mut Drawing) {
     drawing.output(&result, Bool);
 }
 
-/// =D
+/// Draws the greatest or least of one or more operands.
 fn extreme(drawing: &mut Drawing, operator: &str) {
     drawing.tolerance = EXACT;
     let shape = drawing.any_shape(0);

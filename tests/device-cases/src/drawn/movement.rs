@@ -28,7 +28,7 @@ fn any_input(drawing: &mut Drawing, shape: &[usize]) -> (String, ElementType) {
     (drawing.input_like(element, shape), element)
 }
 
-/// =t
+/// Returns numbers in random order.
 fn shuffled(drawing: &mut Drawing, count: usize) -> Vec<i64> {
     let mut order: Vec<i64> = (0..count as i64).collect();
     for at in (1..count).rev() {

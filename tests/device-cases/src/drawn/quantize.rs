@@ -30,7 +30,8 @@ fn scales(drawing: &mut Drawing, shape: &[usize], is_signed: bool) -> (String, S
     (scale, zero, axis)
 }
 
-/// =D
+/// Draws dequantised integers of 8 bits: an input or a constant with a single scale and zero point, or in half of the
+/// cases, if there is an axis, with one for each place along it.
 pub(super) fn dequantized(
     drawing: &mut Drawing,
     shape: &[usize],

@@ -81,7 +81,7 @@ pub(super) fn to_run(fence: Fence, files: &[FoundFile], set: &Options, home: Opt
     Fence { read, model, home: home.map(Path::to_owned), ..fence }
 }
 
-/// =T
+/// Returns the devices in a folder that a plugin may use.
 fn devices(folder: &Path) -> Vec<PathBuf> {
     let is_named = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

@@ -85,7 +85,7 @@ impl Report {
         ]
     }
 
-    /// =t
+    /// Returns notes on differing answers, and on disturbed measurements.
     fn entry_notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let entries = || self.rows.iter().flat_map(|row| row.entries.iter().map(move |entry| (row, entry)));

@@ -21,7 +21,7 @@ use proctor_display::Table;
 use proctor_words::text::{counted, four_digits};
 
 impl Report {
-    /// =T
+    /// Returns the measured peers, in the order of the first row that has them.
     fn peers(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
         for entry in self.rows.iter().flat_map(|row| &row.entries) {
@@ -102,7 +102,7 @@ impl Report {
         })
     }
 
-    /// =T
+    /// Returns the ratios of the rows of a set.
     pub(super) fn ratios(&self, set: &Set, figure: Figure) -> Vec<f64> {
         let rows = self.rows.iter().filter(|row| set.has(&row.facts.case));
         rows.filter_map(|row| row.ratio(figure)).collect()
@@ -113,7 +113,7 @@ impl Report {
         set.targets[figure as usize].filter(|_| self.interference.is_none())
     }
 
-    /// =T
+    /// Returns the geometric means over sets of rows.
     pub(super) fn sets_table(&self) -> Option<Table> {
         let cells = |set: &Set| {
             let rows: Vec<_> = self.rows.iter().filter(|row| set.has(&row.facts.case)).collect();

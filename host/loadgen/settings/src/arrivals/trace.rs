@@ -186,7 +186,7 @@ fn shown(text: &[u8]) -> String {
     shown
 }
 
-/// =T
+/// Returns the decimals of the unit that a header names, down to a nanosecond.
 fn unit_decimals(header: &[u8]) -> Option<i32> {
     let unit = header.rsplit(|byte| *byte == b'_').next()?;
     [(&b"s"[..], 9), (b"ms", 6), (b"us", 3), (b"ns", 0)]

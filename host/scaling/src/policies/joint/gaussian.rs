@@ -53,7 +53,7 @@ impl Gaussian {
         (mean, (self.variance - known).max(0.0).sqrt())
     }
 
-    /// =T
+    /// Returns the covariances of a point with the first `count` points.
     fn against(&self, point: &[f64; 2], count: usize) -> Vec<f64> {
         let covariance = |other: &[f64; 2]| {
             let distance: f64 = point.iter().zip(other).map(|(one, other)| (one - other).powi(2)).sum();

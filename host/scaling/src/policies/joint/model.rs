@@ -211,7 +211,7 @@ fn ln_knobs(knobs: Knobs) -> [f64; 2] {
     [(knobs.batch_size as f64).ln(), (knobs.instances as f64).ln()]
 }
 
-/// =T
+/// Returns the coordinates for the tail over the mean.
 fn ratio_coordinates(knobs: Knobs) -> [f64; 2] {
     let [ln_batch, ln_instances] = ln_knobs(knobs);
     [if knobs.batch_size > 1 { ln_batch + SINGLE } else { ln_batch }, ln_instances]

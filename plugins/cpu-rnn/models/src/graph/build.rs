@@ -163,7 +163,7 @@ impl Graph {
         &self.inputs
     }
 
-    /// =T
+    /// Returns the names of the outputs, in order.
     pub fn output_names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.outputs.iter().map(|(name, _)| name.as_str())
     }

@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// =T
+/// Returns the names of the inputs that a file lists, constants among them.
 ///
 /// # Errors
 /// [`OnnxError::NotOnnx`], [`OnnxError::Misfetched`] and [`OnnxError::Incomplete`].

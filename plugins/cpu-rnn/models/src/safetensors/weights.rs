@@ -48,7 +48,7 @@ impl<'a> Weights<'a> {
         Ok(Self { path, unread: tensors.tensors().into_iter().collect() })
     }
 
-    /// =T
+    /// Returns the names of the tensors that were not yet taken, in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.unread.keys().map(String::as_str)
     }

@@ -66,7 +66,7 @@ pub struct MmDag {
     pub dependences: Vec<Dependence>,
 }
 
-/// =T
+/// Returns the names of the gates of a cell, in the order of its weights.
 fn gate_names(cell: Cell) -> &'static [&'static str] {
     match cell {
         Cell::Lstm => &["i", "f", "g", "o"],

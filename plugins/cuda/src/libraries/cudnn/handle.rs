@@ -66,7 +66,7 @@ impl Handle {
         Ok(handle)
     }
 
-    /// =T
+    /// Returns the algorithms for a convolution, the best by the library's own heuristic first.
     pub fn algorithms(&self, form: &Form) -> Result<Vec<c_int>, DeviceError> {
         let mut proposals = [Proposal::default(); numbers::ALGO_COUNT as usize];
         let mut count = 0;
