@@ -24,8 +24,7 @@ use crate::{
 
 pub use figures::DetectionFigures;
 
-/// A box in pixels. Its sides may be zero or less, as in answers of models, and then it overlaps nothing. Its sides may
-/// be zero or less, as models answer them, and then it meets nothing.
+/// A box in pixels. Its sides may be zero or less, as in answers of models, and then it overlaps nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bbox {
     /// Left edge.

@@ -143,7 +143,8 @@ pub(crate) fn response_form(benchmark: &Benchmark) -> Result<ResponseForm, HostE
     })
 }
 
-/// Returns the upper limit on the second records that the scenario explains:
+/// Returns the upper limit on the second records that the scenario explains: MultiStream pads each set of samples that
+/// it loads, so that a query can start at any of them.
 fn padding_count(effective: &EffectiveSettings) -> u64 {
     let set_count = effective.accuracy_sample_count.div_ceil(effective.performance_sample_count.max(1));
     match effective.request.scenario {

@@ -38,7 +38,8 @@ pub fn python(script: &Path, arguments: &[&dyn AsRef<OsStr>], packages: &str) ->
     Some(printed)
 }
 
-/// Returns the folder of the packages that `cargo xtask setup` installed for the available python3:
+/// Returns the folder of the packages that `cargo xtask setup` installed for the available python3: below `folder`, a
+/// path from the workspace, is one folder for each version of Python.
 ///
 /// # Errors
 /// Returns the reason why they are not there.

@@ -119,7 +119,8 @@ impl Work {
         }
     }
 
-    /// Adopts the plugin's results for the batch, once:
+    /// Adopts the plugin's results for the batch, once. Of its outputs it takes only successful ones (`is_ok`), and no
+    /// faults of theirs unless they are judged.
     ///
     /// # Safety
     /// The plugin vouches for what it wrote to the arrays.

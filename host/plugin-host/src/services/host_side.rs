@@ -26,7 +26,8 @@ const FAULT_LENGTH_MAX: usize = 2 * PROCTOR_MESSAGE_LENGTH_MAX;
 /// Maximum number of kinds of faults that are taken over at a time. There are fewer kinds.
 const FAULTS_MAX: usize = 64;
 
-/// The host's side of an opened plugin, which does not keep it open and outlives it: Copies are the same one.
+/// The host's side of an opened plugin, which does not keep it open and outlives it: its threads may call the host to
+/// the end of the process. Copies are the same one.
 #[derive(Clone, Copy)]
 pub struct HostSide(&'static HostContext);
 

@@ -74,7 +74,7 @@ pub(super) fn breaches(
     breaches
 }
 
-/// Returns the findings for which no run with this plugin is VALID:
+/// Returns the findings for which no run with this plugin is VALID: random weights, and answers within its reach.
 pub fn objections(plugin: &PluginPart) -> impl Iterator<Item = Finding> {
     let exposed = plugin.isolation.iter().filter_map(|it| it.objection.clone()).map(Fault::Exposed);
     plugin.model_files.iter().filter_map(model_files::objection).chain(exposed).map(Finding::of_run)

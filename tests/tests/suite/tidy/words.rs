@@ -78,6 +78,16 @@ fn comments_fit_the_page() {
     assert_none(&offences, "a comment wider than 120 columns");
 }
 
+#[test]
+fn doc_comments_say_their_sentences_to_the_end() {
+    let mut offences = Vec::new();
+    for file in files(&["rs"]) {
+        let cut = cut_off(&file.text);
+        offences.extend(cut.into_iter().map(|(number, text)| format!("{}:{number}: {text}", file.path)));
+    }
+    assert_none(&offences, "a doc comment that is a mark, or stops after a colon or a comma");
+}
+
 /// A line of a comment.
 struct Comment<'a> {
     /// Number of the line, from 1.
@@ -96,6 +106,25 @@ fn comments(text: &str) -> Vec<Comment<'_>> {
             found.push(Comment { number, text, is_opening: doc.is_some() && !follows_text });
         }
         follows_text = doc.is_some_and(is_running_text);
+    }
+    found
+}
+
+/// Returns the lines of doc comments whose sentence is missing or not complete, each with its number: a mark in its
+/// place, or a colon or a comma right before the item or a heading.
+fn cut_off(source: &str) -> Vec<(usize, &str)> {
+    let stops = |(_, text): &(usize, &str)| text.ends_with([':', ',']);
+    let is_heading = |text: &str| ["# Errors", "# Panics", "# Safety"].contains(&text);
+    let mut found = Vec::new();
+    let mut last: Option<(usize, &str)> = None;
+    for (line, number) in source.lines().zip(1..) {
+        match doc_text(line) {
+            Some("") => {}
+            Some(text) if is_heading(text) => found.extend(last.take().filter(stops)),
+            Some(text) if text.starts_with('=') => found.push((number, text)),
+            Some(text) => last = Some((number, text)),
+            None => found.extend(last.take().filter(stops)),
+        }
     }
     found
 }
@@ -185,6 +214,13 @@ fn a_paragraph_of_a_doc_comment_opens_once() {
         (6, "Why.", false),
     ];
     assert_eq!(found, expected);
+}
+
+#[test]
+fn a_sentence_that_is_cut_off_is_found() {
+    let source = "/// =T\nfn a() {}\n/// Returns one of:\n///\n/// # Errors\n/// Never.\n\
+                  fn b() {}\n/// One of:\n///\n/// - this.\nfn c() {}\n/// Two,\nfn d() {}\n";
+    assert_eq!(cut_off(source), [(1, "=T"), (3, "Returns one of:"), (12, "Two,")]);
 }
 
 #[test]
