@@ -7,7 +7,7 @@ use std::path::Path;
 use proctor_config::MetricKind;
 use proctor_loadgen::{Finding, Progress, Rule, TestOutcome, TestSettings, ViolationKind};
 use proctor_noise::Noise;
-use proctor_results::MetricPart;
+use proctor_results::{MetricPart, file_names::BATCHES};
 use proctor_vocabulary::TestMode;
 use proctor_words::{HostError, Observer, write_json};
 
@@ -23,9 +23,6 @@ use crate::{
     system::SystemReport,
     test::watch::Watch,
 };
-
-/// File of the batches that are kept.
-const BATCHES: &str = "batches.json";
 
 /// One test to be made.
 pub struct TestRequest<'a> {

@@ -24,9 +24,8 @@ use std::mem::ManuallyDrop;
 use proctor_bed::{Fault, Interrupt, Test, TestBed, TestRequest, figures::query_latencies};
 use proctor_config::Settings;
 use proctor_loadgen::{Finding, IssueEnd, Rule, SampleRecord, TestOutcome, ViolationKind};
-use proctor_run::{
-    Frame, PerformanceRuns, RESULT, RunResult, Tests, arrivals, deviations, objections, plugin_part,
-};
+use proctor_results::file_names::{FIND_MAX, RESULT};
+use proctor_run::{Frame, PerformanceRuns, RunResult, Tests, arrivals, deviations, objections, plugin_part};
 use proctor_scheduler::Problem;
 use proctor_search::{
     Confirmation, ConstraintSeen, Dependence, ProbeEnd, ProbeRecord, SearchEnd, Side, Step,
@@ -41,9 +40,6 @@ use self::{
     result::FindMaxResult,
     state::{FullRun, Point, PointKind, State},
 };
-
-/// Name of the file with the result.
-const FIND_MAX: &str = "find_max.json";
 
 /// Searches for the highest load that is VALID, and shows the user each probe and the result.
 ///

@@ -23,16 +23,14 @@ use proctor_bed::{
     Fault, Interrupt, TestBed,
     scaling::settings::{Target, goal_within, keep_stronger_target, policy, target},
 };
-use proctor_config::{QslCounts, Settings};
+use proctor_config::Settings;
+use proctor_results::file_names::SCALE;
 use proctor_run::{Frame, deviations, plugin_part};
 use proctor_scaling::{Goal, Knobs};
 use proctor_words::{Conclusion, HostError, Observer, RunFolder, ScalingError, UsageError, write_whole};
 use serde::Serialize;
 
 use self::{input::ScaleInput, kept_curve::KeptCurve, result::ScaleResult};
-
-/// File of the result.
-const SCALE: &str = "scale.json";
 
 /// Options of scaling in addition to the settings of a run, whose `batch_size` and `instances` are the bounds.
 #[derive(Debug, Clone, PartialEq)]

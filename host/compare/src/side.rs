@@ -3,7 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use proctor_config::RoundScenario;
-use proctor_results::{ResultFile, ResultsError, Run, RunKind, find_runs};
+use proctor_results::{
+    ResultFile, ResultsError, Run, RunKind,
+    file_names::{ACCURACY, ACCURACY_LOG},
+    find_runs,
+};
 use proctor_vocabulary::Scenario;
 use serde_json::Value;
 
@@ -14,11 +18,6 @@ use crate::{
     remark::Remark,
     statistics::measured::Measured,
 };
-
-/// Folder of the accuracy run.
-const ACCURACY_FOLDER: &str = "accuracy";
-/// LoadGen's log of answers.
-const ACCURACY_LOG: &str = "mlperf_log_accuracy.json";
 
 /// One side of a comparison.
 #[derive(Debug)]
@@ -150,7 +149,7 @@ impl SideRun {
             remarks.push(Remark::OtherCount { run: folder.clone(), count });
         }
         let log_folder = match run.result().is_some_and(|result| result.accuracy_run.is_some()) {
-            true => folder.join(ACCURACY_FOLDER),
+            true => folder.join(ACCURACY),
             // One test of both.
             false => run.performance_folder()?,
         };

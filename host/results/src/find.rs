@@ -8,8 +8,8 @@ use std::{
 
 use crate::{
     error::ResultsError,
-    loadgen_logs::DETAIL_LOG,
-    run::{ACCURACY, PROBES, RESULT, is_partial},
+    file_names::{ACCURACY, DETAIL_LOG, PROBES, RESULT},
+    run::is_partial,
 };
 
 /// Finds the run folders below a folder, and the folder itself if it is one, by name. A run may lie in the

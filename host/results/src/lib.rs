@@ -6,7 +6,7 @@
 //! has several runs.
 //!
 //! # Where things are
-//! - `run` tells a folder's kind; `find` looks for runs; `series`: folders of searches and scaling;
+//! - `file_names`: what the files of a folder are called; `run` tells a folder's kind; `find` looks for runs; `series`: folders of searches and scaling;
 //! - `schema`: the parts of `result.json`, a file each; `result_file`: the whole of it; `summary`: one row of it;
 //! - `samples`, `trace`, `batches`: the measurements;
 //! - `detail`, `summary_log`: the logs of any LoadGen, which `loadgen_logs` compares with each other;
@@ -39,6 +39,7 @@
 mod batches;
 mod detail;
 mod error;
+pub mod file_names;
 mod find;
 mod loadgen_logs;
 mod result_file;
@@ -55,7 +56,7 @@ pub use batches::{Batch, BatchStage, Batches};
 pub use detail::DetailLog;
 pub use error::{ResultsError, with_cause};
 pub use find::find_runs;
-pub use loadgen_logs::{DETAIL_LOG, LoadGenLogs, SUMMARY_LOG};
+pub use loadgen_logs::LoadGenLogs;
 pub use result_file::{
     AccuracyPart, ArrivalTracePart, ArrivalsPart, DeviationPart, MetricPart, Origin, Program,
     ResponseDefectPart, ResultFile, SettingPart,

@@ -7,14 +7,14 @@ use std::path::Path;
 use proctor_vocabulary::{Scenario, TestMode};
 use serde_json::Value;
 
-use crate::{detail::DetailLog, error::ResultsError, summary_log::SummaryLog};
+use crate::{
+    detail::DetailLog,
+    error::ResultsError,
+    file_names::{DETAIL_LOG, SUMMARY_LOG},
+    summary_log::SummaryLog,
+};
 
 use pairs::pairs;
-
-/// Name of LoadGen's detail log.
-pub const DETAIL_LOG: &str = "mlperf_log_detail.txt";
-/// Name of LoadGen's summary log.
-pub const SUMMARY_LOG: &str = "mlperf_log_summary.txt";
 
 /// The existing logs of a test.
 #[derive(Debug, Clone, Default, PartialEq)]

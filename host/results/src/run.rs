@@ -12,32 +12,15 @@ use crate::{
     batches::Batches,
     detail::DetailLog,
     error::ResultsError,
-    loadgen_logs::{DETAIL_LOG, LoadGenLogs, SUMMARY_LOG},
+    file_names::{
+        ACCURACY, BATCHES, CRASH, DETAIL_LOG, ERROR, LOCK, PARTIAL, PROBES, RESULT, SAMPLES, SUMMARY_LOG,
+        TRACE_LOG,
+    },
+    loadgen_logs::LoadGenLogs,
     result_file::ResultFile,
     samples::Samples,
     trace::Trace,
 };
-
-/// File of the result.
-pub(crate) const RESULT: &str = "result.json";
-/// File of samples.
-const SAMPLES: &str = "samples.bin";
-/// File of kept batches.
-const BATCHES: &str = "batches.json";
-/// Folder of the accuracy run.
-pub(crate) const ACCURACY: &str = "accuracy";
-/// LoadGen's trace.
-const TRACE: &str = "mlperf_log_trace.json";
-/// Suffix of a folder that is not whole.
-const PARTIAL: &str = ".partial";
-/// File of the report of a crash.
-const CRASH: &str = "crash.txt";
-/// File of the error that ended a run.
-const ERROR: &str = "error.txt";
-/// File of a search that can be resumed.
-pub(crate) const PROBES: &str = "probes.json";
-/// File that a run holds locked until it ends.
-const LOCK: &str = "running.lock";
 
 /// A run folder.
 #[derive(Debug, Clone)]
@@ -267,7 +250,7 @@ impl Run {
             // If the test ended in one of them, its numbers may have gaps.
             Some(if test.issued_sample_count == 0 { u64::MAX } else { phases.issued_sample_count })
         });
-        self.performance_file(TRACE).map(|path| Trace::read_from(&path, first.unwrap_or(0))).transpose()
+        self.performance_file(TRACE_LOG).map(|path| Trace::read_from(&path, first.unwrap_or(0))).transpose()
     }
 
     /// Reads the batches that the performance run has kept; `None` if it has kept none. Checks them against the result,

@@ -10,16 +10,12 @@ use serde_json::Value;
 
 use crate::{
     error::ResultsError,
+    file_names::{FIND_MAX, SCALE},
     result_file::{DeviationPart, SettingPart},
     run::folder_name,
     schema::{machine::MachinePart, plugin::PluginPart, scaling::ScalingPart},
     versioned::read_versioned,
 };
-
-/// Result of a search.
-const FIND_MAX: &str = "find_max.json";
-/// File with a result of scaling.
-const SCALE: &str = "scale.json";
 
 /// A folder of several runs for one question.
 #[derive(Debug, Clone)]

@@ -13,11 +13,9 @@ use proctor_bed::{TestBed, model_files};
 use proctor_config::{self as config, Benchmark, QslCounts, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{EffectiveSettings, PhaseMode, TestOutcome};
+use proctor_results::file_names::ACCURACY_LOG;
 use proctor_vocabulary::{Scenario, TestMode};
 use proctor_words::{DataError, HostError, Observer};
-
-/// Name of LoadGen's log of responses.
-const LOG: &str = "mlperf_log_accuracy.json";
 
 /// Checks before a run whether its answers can be scored in the precision of its model, if they are to be.
 ///
@@ -52,7 +50,7 @@ pub(crate) fn score(
         performance_seq_id: performance_seq_id(outcome),
         ..checked_on(settings, bed, observer)?
     };
-    Ok(check.run(&folder.join(LOG), &bed.data_root)?)
+    Ok(check.run(&folder.join(ACCURACY_LOG), &bed.data_root)?)
 }
 
 /// Returns the check of a log of a test on this bed, without padding.

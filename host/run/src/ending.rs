@@ -22,16 +22,14 @@ use proctor_bed::{Fault, Test, TestBed};
 use proctor_config::{QslCounts, Settings};
 use proctor_loadgen::Finding;
 use proctor_plugin_host::{HostSide, drop_last_words, expect_no_last_words, set_last_words};
-use proctor_results::{FloorPart, PluginPart};
+use proctor_results::{FloorPart, PluginPart, file_names::RESULT};
 use proctor_vocabulary::TestMode;
 use proctor_words::{HostError, Machine, Observer, RunFolder, enter};
 
 use crate::{
     accuracy::score,
     performance_runs::PerformanceRuns,
-    result::{
-        RESULT, RunResult, Tests, breach::RunFault, metric_parts, plugin_part, sample_memory, stage_parts,
-    },
+    result::{RunResult, Tests, breach::RunFault, metric_parts, plugin_part, sample_memory, stage_parts},
 };
 
 /// Everything that determines the result of a run.

@@ -10,6 +10,7 @@ use proctor_bed::{
 };
 use proctor_config::{QslCounts, Settings};
 use proctor_plugin_host::{crash, process};
+use proctor_results::file_names::{CRASH, ERROR};
 use proctor_vocabulary::printable;
 use proctor_words::{HostError, RunFolder};
 
@@ -137,8 +138,8 @@ impl Frame {
 
     /// Starts reporting every crash and hang of the plugin.
     fn watch_plugin(&mut self) -> Result<(), HostError> {
-        crash::install(&self.folder.path("crash.txt"))?;
-        process::report_end_in(&self.folder.path("error.txt"), "error: ");
+        crash::install(&self.folder.path(CRASH))?;
+        process::report_end_in(&self.folder.path(ERROR), "error: ");
         let (folder, pending) = (self.folder.clone(), self.pending.clone());
         self.watchdog = watchdog(&self.settings, &self.interrupt, move |hang, error| {
             match pending.take().map(|result| result.conclude(vec![hang])) {

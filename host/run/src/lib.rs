@@ -31,7 +31,7 @@ pub use crate::{
     frame::Frame,
     performance_runs::PerformanceRuns,
     result::{
-        RESULT, RunResult, Tests,
+        RunResult, Tests,
         arrivals::{self, arrivals_remark},
         breach::objections,
         deviations, plugin_part,

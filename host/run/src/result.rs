@@ -26,7 +26,7 @@ use proctor_loadgen::Finding;
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
 use proctor_results::{
     BenchmarkPart, DeviationPart, FloorPart, PluginMetricPart, PluginPart, Program, ResultFile, StagePart,
-    SuitePart, VerdictPart,
+    SuitePart, VerdictPart, file_names::RESULT,
 };
 use proctor_words::{Conclusion, HostError, Machine, RenderedVerdict};
 use serde::Serialize;
@@ -34,9 +34,6 @@ use serde_json::json;
 
 use self::{breach::breaches, test_part::test_part};
 use crate::{accuracy::part::accuracy_part, performance_runs::PerformanceRuns};
-
-/// Name of the file with everything about a run.
-pub const RESULT: &str = "result.json";
 
 /// Version of the form of the file.
 pub(crate) const RESULT_SCHEMA_VERSION: u32 = 1;

@@ -8,6 +8,7 @@ use proctor_bed::{
 };
 use proctor_config::Settings;
 use proctor_loadgen::config_file::{self, OtherModel};
+use proctor_results::file_names::ACCURACY;
 use proctor_vocabulary::{TestMode, intact_text};
 use proctor_words::{HostError, RunFolder, UsageError, enter};
 use tracing::field::Empty;
@@ -131,7 +132,7 @@ fn make_tests(
 ) -> Result<(), HostError> {
     let modes = Modes::of(settings.run.mode, settings.test.test05);
     if let Some(mode) = modes.accuracy {
-        let test = bed.test_unsettled(&bed.request_in_mode(mode, &folder.subfolder("accuracy")?))?;
+        let test = bed.test_unsettled(&bed.request_in_mode(mode, &folder.subfolder(ACCURACY)?))?;
         result.score(&test, bed);
         result.accuracy_run = Some(test);
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! runs/2026-01-31T12-00-00-digits-lstm-Server/
-//!     result.json               everything about the run, see `result`
+//!     result.json               everything about the run
 //!     mlperf_log_summary.txt    the performance run, in LoadGen's form
 //!     mlperf_log_detail.txt
 //!     mlperf_log_accuracy.json
@@ -24,6 +24,7 @@ use std::{
 
 use chrono::Local;
 use proctor_config::{RunSettings, Settings};
+use proctor_results::file_names::{ERROR, LOCK, PARTIAL};
 use rustix::{
     fs::{FallocateFlags, fallocate},
     io::{Errno, retry_on_intr},
@@ -32,17 +33,11 @@ use serde::Serialize;
 
 use crate::error::{HostError, folder::FolderError, usage::UsageError};
 
-/// Suffix of a folder that is not whole.
-const PARTIAL: &str = ".partial";
-
 /// File that keeps room on the disk until the result takes it: samples may take all else.
 const ROOM: &str = "room.tmp";
 
 /// Bytes of room: more than the result of any run has.
 const ROOM_BYTES: u64 = 1 << 20;
-
-/// File that is locked while a run continues.
-const LOCK: &str = "running.lock";
 
 /// A run folder that is being filled. Its paths are absolute: a plugin may change the working folder.
 #[derive(Debug, Clone)]
@@ -241,13 +236,13 @@ impl RunFolder {
     /// Keeps a message if it can be written and the folder is not whole yet; the user sees it anyway.
     pub fn note(&self, text: &str) {
         self.give_room();
-        let _ = fs::write(self.path("error.txt"), format!("{text}\n"));
+        let _ = fs::write(self.path(ERROR), format!("{text}\n"));
     }
 
     /// Removes the message that an earlier attempt has left.
     pub fn forget_note(&self) {
         // Usually there is no message, and one that stays does no harm.
-        let _ = fs::remove_file(self.path("error.txt"));
+        let _ = fs::remove_file(self.path(ERROR));
     }
 
     /// Gives the whole folder its name.

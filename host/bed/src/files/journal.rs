@@ -17,10 +17,8 @@ use std::{
 };
 
 use proctor_loadgen::{PhaseMode, Progress, SampleRecord};
+use proctor_results::file_names::SAMPLES;
 use proctor_words::{HostError, Ticker, output};
-
-/// Name of the file.
-pub(crate) const SAMPLES: &str = "samples.bin";
 
 /// Shortest time between two looks.
 const INTERVAL: Duration = Duration::from_millis(500);

@@ -10,9 +10,8 @@ use std::{
 use chrono::{DateTime, Local};
 use proctor_config::RunSettings;
 use proctor_loadgen::{LogOutputSettings, TestOutcome, log::LogIdentity};
+use proctor_results::file_names::SAMPLES;
 use proctor_words::{HostError, Observer, enter, output, write_whole};
-
-use crate::files::journal::SAMPLES;
 
 /// The logs of one test: their place, and information about their writer.
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, io};
 
 use proctor_config::Settings;
+use proctor_results::file_names::PROBES;
 use proctor_search::{Search, SearchEnd, Side};
 use proctor_vocabulary::open_regular;
 use proctor_words::{FolderError, HostError, RunFolder, SearchError, write_json};
@@ -11,10 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::SearchPlan;
 use crate::objections::Objections;
 
-/// Name of the file.
-pub(crate) const PROBES: &str = "probes.json";
-
-/// Version of its form.
+/// Version of the form of the file.
 pub(crate) const PROBES_SCHEMA_VERSION: u32 = 1;
 
 /// A search, with its presentation for people.

@@ -8,17 +8,15 @@ use std::{
 
 use proctor_config::{Loader, RoundScenario};
 use proctor_results::{
-    DETAIL_LOG, DetailLog, LoadGenLogs, ResultFile, ResultsError, SUMMARY_LOG, SummaryLog,
+    DetailLog, LoadGenLogs, ResultFile, ResultsError, SummaryLog,
+    file_names::{ACCURACY, ACCURACY_LOG, DETAIL_LOG, RESULT, SUMMARY_LOG},
 };
 use proctor_vocabulary::{Irregular, Scenario, TestMode, read_regular};
 use proctor_words::{DataError, HostError};
 use serde_json::Value;
 
-use super::LOG;
-use crate::result::RESULT;
-
 /// Places of a log in a folder: the log of the accuracy run, of the only run, or of the first of several runs.
-const PLACES: [&str; 3] = ["accuracy", "", "run_1"];
+const PLACES: [&str; 3] = [ACCURACY, "", "run_1"];
 /// Settings that an accuracy depends on.
 const SETTINGS: &[&str] = &[
     "benchmark",
@@ -81,7 +79,7 @@ impl FoundLog {
     /// it cannot be read.
     pub fn find(path: &Path) -> Result<Self, HostError> {
         let folders = PLACES.map(|place| path.join(place));
-        let mut places = folders.iter().map(|folder| folder.join(LOG)).chain([path.to_owned()]);
+        let mut places = folders.iter().map(|folder| folder.join(ACCURACY_LOG)).chain([path.to_owned()]);
         let log = places.find(|place| place.is_file());
         let log = log.ok_or_else(|| irregular(path, &folders).unwrap_or_else(|| no_log(path, &folders)))?;
         // In a run folder, or in one below it.
@@ -145,7 +143,7 @@ impl FoundLog {
 
 /// Returns the error of a log that exists but is not a file: a log is read more than once, and so are its neighbours.
 fn irregular(path: &Path, folders: &[PathBuf]) -> Option<HostError> {
-    let logs = folders.iter().map(|folder| folder.join(LOG));
+    let logs = folders.iter().map(|folder| folder.join(ACCURACY_LOG));
     // The folder of a log is not a log itself.
     let path = [path.to_owned()].into_iter().filter(|path| !path.is_dir());
     logs.chain(path).find_map(|path| {
@@ -162,8 +160,8 @@ fn no_log(path: &Path, folders: &[PathBuf]) -> HostError {
     let is_of_performance = !tests.is_empty() && tests.iter().all(RecordedTest::is_of_performance);
     let path = path.to_owned();
     match is_of_performance {
-        true => DataError::NoLogOfPerformance { path, log: LOG }.into(),
-        false => DataError::NoLog { path, log: LOG }.into(),
+        true => DataError::NoLogOfPerformance { path, log: ACCURACY_LOG }.into(),
+        false => DataError::NoLog { path, log: ACCURACY_LOG }.into(),
     }
 }
 
@@ -293,7 +291,7 @@ mod tests {
     fn logs_of_the_test_have_its_scenario_and_its_samples() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-        write(LOG, "[\n]\n");
+        write(ACCURACY_LOG, "[\n]\n");
         let found = || {
             let RecordedTest { scenario, sample_count, .. } = FoundLog::find(folder.path()).unwrap().test;
             (scenario, sample_count)
@@ -318,7 +316,7 @@ mod tests {
     fn a_result_of_another_scenario_than_the_logs_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-        write(LOG, "[\n]\n");
+        write(ACCURACY_LOG, "[\n]\n");
         write(DETAIL_LOG, ":::MLLOG {\"key\": \"effective_scenario\", \"value\": \"Server\"}\n");
         for (scenario, is_good) in [("Server", true), ("Interactive", true), ("Offline", false)] {
             write(RESULT, &result(scenario).to_string());
@@ -338,7 +336,7 @@ mod tests {
     fn the_performance_phase_of_a_submission_run_begins_after_the_accuracy_phases() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-        write(LOG, "[\n]\n");
+        write(ACCURACY_LOG, "[\n]\n");
         // LoadGen's entries of ten samples in sets of four, in queries of three samples.
         let of = |mode: &str, query_counts: &[u64]| {
             let mut entries = vec![
@@ -365,7 +363,7 @@ mod tests {
     fn files_beside_a_log_that_are_not_what_their_names_say_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
-        write(LOG, b"[\n]\n");
+        write(ACCURACY_LOG, b"[\n]\n");
         for name in [DETAIL_LOG, SUMMARY_LOG, RESULT] {
             for (bytes, words) in [
                 (&b"\xff\xfe{\0"[..], "it is text in UTF-16: save it as UTF-8"),
@@ -388,7 +386,7 @@ mod tests {
     fn a_result_that_is_damaged_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
-        write(LOG, b"[\n]\n");
+        write(ACCURACY_LOG, b"[\n]\n");
         let whole = result("Offline").to_string();
         write(RESULT, whole.as_bytes());
         let found = FoundLog::find(folder.path()).unwrap();
@@ -418,7 +416,7 @@ mod tests {
     fn what_is_there_and_no_file_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let error = |path: &Path| FoundLog::find(path).unwrap_err().to_string();
-        let log = folder.path().join(LOG);
+        let log = folder.path().join(ACCURACY_LOG);
         fs::create_dir(&log).unwrap();
         let expected = "mlperf_log_accuracy.json is a folder, and no regular file: write the log to a file, ";
         for path in [folder.path(), log.as_path()] {
@@ -446,20 +444,23 @@ mod tests {
             let missing = "there is no mlperf_log_accuracy.json; the run was a performance run, which logs no \
                            answers: run `host run --mode accuracy`, or LoadGen in the mode AccuracyOnly, ";
             assert!(error().contains(missing), "{}", error());
-            write(LOG, "[\n]\n");
+            write(ACCURACY_LOG, "[\n]\n");
             let empty = "mlperf_log_accuracy.json has no answers, since it is of a performance run: run ";
             assert!(error().contains(empty), "{}", error());
             // Answers that it has logged by chance are there to be looked at.
-            write(LOG, "[\n{ \"seq_id\" : 0, \"qsl_idx\" : 1, \"data\" : \"0000000000000000\" }\n]\n");
+            write(
+                ACCURACY_LOG,
+                "[\n{ \"seq_id\" : 0, \"qsl_idx\" : 1, \"data\" : \"0000000000000000\" }\n]\n",
+            );
             assert!(FoundLog::find(folder.path()).is_ok());
-            fs::remove_file(folder.path().join(LOG)).unwrap();
+            fs::remove_file(folder.path().join(ACCURACY_LOG)).unwrap();
         }
         // Beside an accuracy run, whose log is lost.
         write(SUMMARY_LOG, "Mode : PerformanceOnly\n");
         fs::create_dir(folder.path().join("accuracy")).unwrap();
         write("accuracy/mlperf_log_summary.txt", "Mode : AccuracyOnly\n");
         assert!(error().ends_with("give the log, or the folder that a run has left it in"), "{}", error());
-        write(LOG, "[\n]\n");
+        write(ACCURACY_LOG, "[\n]\n");
         write(SUMMARY_LOG, "Mode : AccuracyOnly\n");
         assert!(FoundLog::find(folder.path()).is_ok());
     }

@@ -9,7 +9,7 @@ use std::{
 
 use clap::Args;
 use proctor_display::print;
-use proctor_results::{Run, RunKind, RunOutcome, RunSummary};
+use proctor_results::{Run, RunKind, RunOutcome, RunSummary, file_names::RESULT};
 use proctor_words::{CommandError, DataError, FolderError, HostError, text};
 
 use super::{RUNS, runs_below};
@@ -170,7 +170,7 @@ fn look(folder: PathBuf) -> Result<Found, HostError> {
     let canonical = fs::canonicalize(&folder).map_err(|error| cannot_read(&folder, error))?;
     let (changed, size_bytes) = newest_and_size(&folder)?;
     // Reports and other files may be written into a whole run later.
-    let of_result = fs::metadata(folder.join("result.json")).and_then(|metadata| metadata.modified());
+    let of_result = fs::metadata(folder.join(RESULT)).and_then(|metadata| metadata.modified());
     Ok(Found { folder, canonical, ended: of_result.unwrap_or(changed), size_bytes, run })
 }
 
