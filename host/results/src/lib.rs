@@ -57,16 +57,15 @@ pub use detail::DetailLog;
 pub use error::{ResultsError, with_cause};
 pub use find::find_runs;
 pub use loadgen_logs::LoadGenLogs;
-pub use result_file::{
-    AccuracyPart, ArrivalTracePart, ArrivalsPart, DeviationPart, MetricPart, Origin, Program,
-    ResponseDefectPart, ResultFile, SettingPart,
-};
+pub use result_file::{Program, ResultFile};
 pub use run::{Ending, OtherSampleCount, Run, RunKind, WholeRun};
 pub use samples::Samples;
 pub use schema::{
+    accuracy::{AccuracyPart, ResponseDefectPart},
+    arrivals::{ArrivalTracePart, ArrivalsPart},
     benchmark::{BenchmarkPart, SuitePart},
     energy::{EnergyPart, ProcessorEnergyPart},
-    figures::{FiguresPart, IntervalPart},
+    figures::{FiguresPart, IntervalPart, MetricPart},
     finding::{Finding, LimitPart, RemedyPart, Status},
     floor::FloorPart,
     latency::LatencyPart,
@@ -76,6 +75,7 @@ pub use schema::{
     },
     plugin::{DevicePart, InputPart, IsolationPart, ModelFilePart, PluginMetricPart, PluginPart, StagePart},
     scaling::{LatencyFrom, ScalingEvent, ScalingEventKind, ScalingPart, Span},
+    setting::{DeviationPart, Origin, SettingPart},
     test::{AccuracyPhasesPart, BusyPart, SchedulerPart, TestPart},
     tokens::{SearchPart, SearchStep, TokenPart},
     verdict::{Reason, VerdictPart},

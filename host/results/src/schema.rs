@@ -5,6 +5,8 @@
 //! another form reads as the default, too ([`or_default`]). A key that is removed or changes its meaning
 //! raises the version of the file.
 
+pub(crate) mod accuracy;
+pub(crate) mod arrivals;
 pub(crate) mod benchmark;
 pub(crate) mod energy;
 pub(crate) mod figures;
@@ -15,6 +17,7 @@ pub(crate) mod machine;
 pub(crate) mod noise;
 pub(crate) mod plugin;
 pub(crate) mod scaling;
+pub(crate) mod setting;
 pub(crate) mod test;
 pub(crate) mod tokens;
 pub(crate) mod verdict;

@@ -11,9 +11,13 @@ use serde_json::Value;
 use crate::{
     error::ResultsError,
     file_names::{FIND_MAX, SCALE},
-    result_file::{DeviationPart, SettingPart},
     run::folder_name,
-    schema::{machine::MachinePart, plugin::PluginPart, scaling::ScalingPart},
+    schema::{
+        machine::MachinePart,
+        plugin::PluginPart,
+        scaling::ScalingPart,
+        setting::{DeviationPart, SettingPart},
+    },
     versioned::read_versioned,
 };
 

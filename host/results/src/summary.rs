@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::{
-    result_file::{DeviationPart, MetricPart, VIRTUAL_TIME},
+    result_file::VIRTUAL_TIME,
     run::{Ending, Run, RunKind},
-    schema::latency::LatencyPart,
+    schema::{figures::MetricPart, latency::LatencyPart, setting::DeviationPart},
 };
 
 /// A run in one row: its subject, and its outcome.

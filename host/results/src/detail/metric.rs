@@ -6,7 +6,7 @@ use proctor_vocabulary::Scenario;
 use serde_json::Value;
 
 use super::latency_keys::LatencyKeys;
-use crate::{detail::DetailLog, result_file::MetricPart};
+use crate::{detail::DetailLog, schema::figures::MetricPart};
 
 impl DetailLog {
     /// Returns the figure that a result of the round reports; `None` if the round is not known here, or the log does

@@ -71,3 +71,14 @@ pub struct IntervalPart {
     /// Maximum number of late queries in a VALID run.
     pub allowed_late_query_count: u64,
 }
+
+/// A metric of a run.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+pub struct MetricPart {
+    /// Name of the metric.
+    pub name: String,
+    /// Value of the metric. A run has NaN, and the file null, if it was too short for it.
+    pub value: f64,
+    /// Unit of the value.
+    pub unit: String,
+}
