@@ -14,8 +14,9 @@ use proctor_datasets::{
 use proctor_loadgen::{BackgroundFlush, LibraryError, Progress, QuerySampleLibrary};
 use proctor_plugin_host::{Model, PluginHostError, SampleBuffers, expect_no_last_words};
 use proctor_preprocess::{Pipeline, build_pipeline};
+use proctor_results::MachinePart;
 use proctor_vocabulary::{SampleIndex, TensorSpec};
-use proctor_words::{DataError, HostError, Machine, enter, read_machine};
+use proctor_words::{DataError, HostError, enter, read_machine};
 
 use self::{input_forms::InputForms, memory::MemoryOfModel, published::Published};
 use crate::fault::Fault;
@@ -67,7 +68,7 @@ impl Data {
     pub(crate) fn open(
         settings: &Settings,
         root: &DataRoot,
-        machine: &Machine,
+        machine: &MachinePart,
         published: Option<Published>,
     ) -> Result<Self, HostError> {
         let _span = enter!("open data");

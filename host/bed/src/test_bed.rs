@@ -18,9 +18,10 @@ use proctor_loadgen::{
     TestOutcome, TestSettings, TokenCapacity, VirtualClock, config_file,
 };
 use proctor_plugin_host::{Model, PluginMetric, PluginStage, last_words_are_awaited};
+use proctor_results::MachinePart;
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
 use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TensorSpec, TestMode};
-use proctor_words::{CacheFolder, HostError, Machine, PluginError, read_machine};
+use proctor_words::{CacheFolder, HostError, PluginError, read_machine};
 
 use crate::{
     call_watchdog::Watchdog,
@@ -67,7 +68,7 @@ pub struct TestBed<'a> {
     /// Folder of the data sets and models.
     pub data_root: DataRoot,
     /// State of the machine before the plugin was loaded.
-    pub machine: Machine,
+    pub machine: MachinePart,
     interrupt: Interrupt,
     watchdog: Watchdog,
     placement: Placement,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use proctor_words::{
-    Machine, Program, read_machine,
+    MachinePart, Program, read_machine,
     text::{self, counted},
 };
 
@@ -16,7 +16,7 @@ pub struct Origin {
     /// The command, without the path of the program.
     command: String,
     /// Machine, with the load at the start.
-    machine: Machine,
+    machine: MachinePart,
     quick: bool,
     /// True if the program was built with optimisation; without it the figures mean nothing.
     optimized: bool,
@@ -44,7 +44,7 @@ impl Origin {
             schema_version: 1,
             program: Program::this(),
             command: "host bench".to_owned(),
-            machine: Machine {
+            machine: MachinePart {
                 cpu_model: Some("Fast CPU".to_owned()),
                 cpu_count: Some(2),
                 memory_bytes: None,
@@ -67,7 +67,7 @@ impl Origin {
     /// Returns the machine, in words.
     #[must_use]
     pub fn machine(&self) -> String {
-        let Machine { cpu_model, cpu_count, kernel, load_average, .. } = &self.machine;
+        let MachinePart { cpu_model, cpu_count, kernel, load_average, .. } = &self.machine;
         let cpu = cpu_model.as_deref().unwrap_or("an unknown processor");
         let count = cpu_count.map_or(String::new(), |count| format!(" ({})", counted(count, "core")));
         let kernel = kernel.as_ref().map_or(String::new(), |kernel| format!(", Linux {kernel}"));

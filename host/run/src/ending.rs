@@ -22,9 +22,9 @@ use proctor_bed::{Fault, Test, TestBed};
 use proctor_config::{QslCounts, Settings};
 use proctor_loadgen::Finding;
 use proctor_plugin_host::{HostSide, drop_last_words, expect_no_last_words, set_last_words};
-use proctor_results::{FloorPart, PluginPart, file_names::RESULT};
+use proctor_results::{FloorPart, MachinePart, PluginPart, file_names::RESULT};
 use proctor_vocabulary::TestMode;
-use proctor_words::{HostError, Machine, Observer, RunFolder, enter};
+use proctor_words::{HostError, Observer, RunFolder, enter};
 
 use crate::{
     accuracy::score,
@@ -40,7 +40,7 @@ pub(crate) struct UnfinishedResult {
     observer: Arc<dyn Observer>,
     host_side: HostSide,
     plugin: PluginPart,
-    machine: Machine,
+    machine: MachinePart,
     pub(crate) accuracy_run: Option<Test>,
     pub(crate) performance_runs: PerformanceRuns,
     pub(crate) floor: Option<FloorPart>,

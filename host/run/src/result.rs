@@ -25,10 +25,10 @@ use proctor_config::{MetricKind, NotOfficial, QslCounts, Settings, round_rules};
 use proctor_loadgen::Finding;
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
 use proctor_results::{
-    BenchmarkPart, DeviationPart, FloorPart, PluginMetricPart, PluginPart, Program, ResultFile, StagePart,
-    SuitePart, VerdictPart, file_names::RESULT,
+    BenchmarkPart, DeviationPart, FloorPart, MachinePart, PluginMetricPart, PluginPart, Program, ResultFile,
+    StagePart, SuitePart, VerdictPart, file_names::RESULT,
 };
-use proctor_words::{Conclusion, HostError, Machine, RenderedVerdict};
+use proctor_words::{Conclusion, HostError, RenderedVerdict};
 use serde::Serialize;
 use serde_json::json;
 
@@ -110,14 +110,8 @@ pub(crate) fn stage_parts(stages: BTreeMap<String, PluginStage>) -> BTreeMap<Str
 }
 
 impl RunResult {
-    /// Combines the parts of a result. `counts` are the sizes of the library.
-    pub fn new(
-        settings: &Settings,
-        counts: QslCounts,
-        plugin: PluginPart,
-        machine: Machine,
-        tests: Tests<'_>,
-    ) -> Self {
+    /// Combines the parts of a result.
+    pub fn new(settings: &Settings, plugin: PluginPart, machine: MachinePart, tests: Tests<'_>) -> Self {
         let Tests { accuracy_run, performance_runs, accuracy, of_run } = tests;
         let performance_run = performance_runs.deciding();
         let is_virtual = settings.run.virtual_time;
@@ -160,7 +154,7 @@ impl RunResult {
             benchmark: benchmark_part(settings, counts),
             plugin,
             seeds: seeds(settings),
-            machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
+            machine: machine.in_result(is_virtual),
             settings: shown.map(|(key, effective)| (key.clone(), effective.into())).collect(),
             setting_warnings: settings.warnings.clone(),
         };

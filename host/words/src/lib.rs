@@ -7,6 +7,9 @@
 //! 4. [`RunFolder`] has its name once it is complete; [`write_whole`] and [`write_json`] write a file completely or not
 //!    at all.
 //!
+//! 5. [`CacheFolder`] is for what plugins keep from run to run; [`read_machine`] describes the machine; a [`Ticker`] is
+//!    a thread that acts at intervals.
+//!
 //! It loads no plugin and makes no test, so that a crate that only reads or shows results need not wait for
 //! crates that do.
 
@@ -35,11 +38,11 @@ pub use crate::{
         search::{RunLength, SearchError},
         usage::{DevicesFault, UsageError},
     },
-    machine::{Machine, process_memory_bytes, read_machine},
+    machine::{process_memory_bytes, read_machine},
     observer::{Observer, RenderedVerdict, ShownTest, TestPlan},
     run_folder::{RunFolder, folder_for_runs, output, write_json, write_whole},
     threads::Ticker,
 };
 pub use proctor_noise::SoFar as NoiseSoFar;
-pub use proctor_results::Program;
+pub use proctor_results::{MachinePart, Program};
 pub use proctor_scaling::Knobs;

@@ -2,15 +2,15 @@
 
 use std::{fs, thread};
 
-pub use proctor_results::MachinePart as Machine;
+use proctor_results::MachinePart;
 use proctor_vocabulary::proc_value;
 
 /// Reads the description of this machine from its system.
 #[must_use]
-pub fn read_machine() -> Machine {
+pub fn read_machine() -> MachinePart {
     let text = |path: &str| fs::read_to_string(path).ok();
     let cpu_count = thread::available_parallelism().ok();
-    Machine {
+    MachinePart {
         cpu_model: text("/proc/cpuinfo").and_then(|text| cpu_model(&text)),
         cpu_count: cpu_count.map(|count| count.get() as u64),
         memory_bytes: text("/proc/meminfo").and_then(|text| bytes_of(&text, "MemTotal")),

@@ -6,11 +6,10 @@
 use std::collections::BTreeMap;
 
 use chrono::{SecondsFormat, Utc};
-use proctor_config::{Deviation, Effective, NotOfficial, QslCounts, Settings};
-use proctor_results::{ArrivalsPart, DeviationPart, PluginPart, Program};
+use proctor_config::{Deviation, Effective, NotOfficial, Settings};
+use proctor_results::{ArrivalsPart, DeviationPart, MachinePart, PluginPart, Program};
 use proctor_run::{arrivals, deviations};
 use proctor_search::{SearchEnd, SearchSettings};
-use proctor_words::Machine;
 use serde::Serialize;
 
 use super::{
@@ -66,7 +65,7 @@ pub(crate) struct FindMaxResult<'a> {
     full_runs: Vec<FullRunPart<'a>>,
     benchmark: String,
     pub(super) plugin: PluginPart,
-    machine: Machine,
+    machine: MachinePart,
     settings: BTreeMap<String, Effective>,
 }
 
@@ -87,7 +86,7 @@ impl<'a> FindMaxResult<'a> {
         state: &'a State,
         end: SearchEnd,
         plugin: PluginPart,
-        machine: Machine,
+        machine: MachinePart,
     ) -> Self {
         let is_virtual = settings.run.virtual_time;
         let load = match end {
@@ -129,7 +128,7 @@ impl<'a> FindMaxResult<'a> {
             full_runs: state.judged_full_runs().map(|(run, met)| FullRunPart { run, met }).collect(),
             benchmark: settings.benchmark.id.clone(),
             plugin,
-            machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
+            machine: machine.in_result(is_virtual),
             settings: effective,
         }
     }

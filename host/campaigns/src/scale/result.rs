@@ -6,11 +6,10 @@ use chrono::{SecondsFormat, Utc};
 use proctor_bed::Fault;
 use proctor_config::{Deviation, Effective, QslCounts, Settings};
 use proctor_loadgen::Finding;
-use proctor_results::{DeviationPart, PluginPart, Program, ScalingPart};
+use proctor_results::{DeviationPart, MachinePart, PluginPart, Program, ScalingPart};
 use proctor_run::deviations;
 use proctor_scaling::Goal;
 use proctor_vocabulary::Scenario;
-use proctor_words::Machine;
 use serde::Serialize;
 
 use super::{
@@ -54,7 +53,7 @@ pub(crate) struct ScaleResult {
     pub(super) deviations: Vec<DeviationPart>,
     virtual_time: bool,
     pub(super) plugin: PluginPart,
-    machine: Machine,
+    machine: MachinePart,
     settings: BTreeMap<String, Effective>,
 }
 
@@ -102,7 +101,7 @@ impl ScaleResult {
         options: &ScaleOptions,
         (goal, base): (Goal, Option<Base>),
         plugin: PluginPart,
-        machine: Machine,
+        machine: MachinePart,
     ) -> Self {
         let is_virtual = settings.run.virtual_time;
         let mut effective = settings.effective.clone();
@@ -132,7 +131,7 @@ impl ScaleResult {
             deviations: deviations(settings, counts, &plugin),
             virtual_time: is_virtual,
             plugin,
-            machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
+            machine: machine.in_result(is_virtual),
             settings: effective,
         }
     }

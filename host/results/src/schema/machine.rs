@@ -21,3 +21,11 @@ pub struct MachinePart {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_average: Option<[f64; 3]>,
 }
+
+impl MachinePart {
+    /// Returns the machine as the result of a run has it: in virtual time without its load, which depends on the instant.
+    #[must_use]
+    pub fn in_result(self, is_virtual: bool) -> Self {
+        Self { load_average: self.load_average.filter(|_| !is_virtual), ..self }
+    }
+}

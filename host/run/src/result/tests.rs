@@ -106,8 +106,8 @@ pub(crate) fn plugin() -> PluginPart {
     }
 }
 
-fn machine() -> Machine {
-    Machine {
+fn machine() -> MachinePart {
+    MachinePart {
         cpu_model: Some("Some CPU".into()),
         cpu_count: Some(2),
         memory_bytes: Some(1 << 30),
