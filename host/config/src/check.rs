@@ -1,7 +1,7 @@
 //! Turns the text of a file, a variable or a flag into a checked value of a known setting.
 
+use proctor_datasets::RowAggregation;
 use proctor_loadgen::config_file::{config_keys, percent_of_share, setting_of_key};
-use proctor_prepared::RowAggregation;
 use proctor_vocabulary::{Scenario, TestMode, did_you_mean};
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use proctor_prepared::RowAggregation;
+use proctor_datasets::RowAggregation;
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{suite::choice::RoundScenario, value::Value};

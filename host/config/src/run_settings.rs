@@ -2,8 +2,8 @@
 
 use std::{env, ops::RangeInclusive, path::PathBuf, str::FromStr};
 
+use proctor_datasets::RowAggregation;
 use proctor_loadgen::{ArrivalKind, ArrivalProcess, Rules, Wait, WaitPolicy};
-use proctor_prepared::RowAggregation;
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
