@@ -6,7 +6,6 @@
 //! 3. [`text`] formats numbers and tables for people.
 //! 4. [`RunFolder`] has its name once it is complete; [`write_whole`] and [`write_json`] write a file completely or not
 //!    at all.
-//!
 //! 5. [`CacheFolder`] is for what plugins keep from run to run; [`read_machine`] describes the machine; a [`Ticker`] is
 //!    a thread that acts at intervals.
 //!
