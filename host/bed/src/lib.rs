@@ -47,11 +47,9 @@ pub use crate::{
     },
     overhead::{direct_run::direct_run, floor, isolated_call::IsolatedCall, null_run::NullRun},
     plugin::{
-        SCHEDULER_KEYS,
-        dispatch::Dispatch,
+        dispatch::{Dispatch, SCHEDULER_KEYS},
         explain_model::explain_model,
         fitted_model::{FittedModel, row_for},
-        is_given,
         isolated::host_state::HostPart,
         options_of,
     },

@@ -8,11 +8,11 @@ pub(crate) mod isolated;
 
 use std::{cell::OnceCell, collections::BTreeMap};
 
-use proctor_config::{IssueMode, Origin, QslCounts, Settings};
+use proctor_config::{Origin, Settings};
 use proctor_datasets::DataRoot;
-use proctor_plugin_api::{Manifest, Options};
+use proctor_plugin_api::Options;
 use proctor_plugin_host::{Backend, HostServices, LoadedPlugin, Model, Recorder, SearchPath};
-use proctor_words::{CacheFolder, HostError, Observer, PluginError, UsageError, enter};
+use proctor_words::{CacheFolder, HostError, Observer, UsageError, enter};
 
 use self::fitted_model::FittedModel;
 use crate::{
@@ -81,7 +81,7 @@ impl Plugin {
         drop(loading);
         let _span = enter!("open plugin");
         let manifest = library.manifest();
-        let dispatch = dispatch(settings, manifest)?;
+        let dispatch = Dispatch::choose(settings, manifest)?;
         let given = options_of(settings, &manifest.name)?;
         let options = library.options(&given)?;
         let services = HostServices { now_ns: clock.reader(), cache_folder: cache.of(&manifest.name) };
@@ -169,50 +169,6 @@ impl Plugin {
     }
 }
 
-/// Chooses between batches and whole queries.
-fn dispatch(settings: &Settings, manifest: &Manifest) -> Result<Dispatch, HostError> {
-    let Manifest { name, execute, issue, virtual_time, .. } = manifest;
-    let cannot = |error: PluginError| Err(HostError::from(error));
-    let plugin = || name.clone();
-    if settings.run.virtual_time {
-        if !virtual_time {
-            return cannot(PluginError::NoVirtualTime(plugin()));
-        }
-        if settings.run.issue == IssueMode::Always {
-            return cannot(PluginError::Stated(
-                "in virtual time no plugin takes whole queries: leave out --virtual-time, or issue = true",
-            ));
-        }
-        return Ok(Dispatch::Batches);
-    }
-    match settings.run.issue {
-        IssueMode::Never if !execute => cannot(PluginError::NoBatches(plugin())),
-        IssueMode::Never => Ok(Dispatch::Batches),
-        IssueMode::Always if !issue => cannot(PluginError::NoWholeQueries(plugin())),
-        IssueMode::Always => Ok(Dispatch::WholeQueries),
-        IssueMode::Auto if !execute => match SCHEDULER_KEYS.iter().find(|key| is_given(settings, key)) {
-            None => Ok(Dispatch::WholeQueries),
-            Some(&setting) => cannot(PluginError::OfBatches { plugin: plugin(), setting }),
-        },
-        IssueMode::Auto if *issue && !wants_scheduler(settings) => Ok(Dispatch::WholeQueries),
-        IssueMode::Auto => Ok(Dispatch::Batches),
-    }
-}
-
-/// Settings that only the scheduler obeys.
-pub const SCHEDULER_KEYS: [&str; 2] = ["policy", "batch_timeout_us"];
-
-/// Returns whether the user has set anything that only the scheduler obeys, or the number of instances or the
-/// batch size, which a plugin without the scheduler merely receives. Ignoring these would be wrong.
-fn wants_scheduler(settings: &Settings) -> bool {
-    SCHEDULER_KEYS.iter().chain(&["instances", "batch_size"]).any(|key| is_given(settings, key))
-}
-
-/// Returns whether the user has given this setting.
-pub fn is_given(settings: &Settings, key: &str) -> bool {
-    settings.origin(key).is_some_and(Origin::is_user)
-}
-
 /// Returns the options that are given for this plugin, by their own names.
 ///
 /// A file may hold the options of several plugins. A flag that this plugin does not see is a mistake, and so is the
@@ -244,37 +200,6 @@ mod tests {
 
     fn settings(assignments: &[&str]) -> Settings {
         assignments.iter().fold(Loader::new(), |loader, text| loader.set(text)).load().unwrap()
-    }
-
-    fn both() -> Manifest {
-        Manifest::new("mock", "1", "").with_issue().with_virtual_time()
-    }
-
-    #[test]
-    fn whole_queries_go_to_plugins_that_take_them_unless_the_scheduler_is_wanted() {
-        let chosen = |assignments: &[&str]| dispatch(&settings(assignments), &both()).unwrap();
-        assert_eq!(chosen(&[]), Dispatch::WholeQueries);
-        assert_eq!(chosen(&["issue=false"]), Dispatch::Batches);
-        assert_eq!(chosen(&["batch_size=8"]), Dispatch::Batches);
-        assert_eq!(chosen(&["batch_size=8", "issue=true"]), Dispatch::WholeQueries);
-        assert_eq!(chosen(&["virtual_time=true"]), Dispatch::Batches);
-        let plain = Manifest::new("plain", "1", "");
-        assert_eq!(dispatch(&settings(&[]), &plain).unwrap(), Dispatch::Batches);
-    }
-
-    #[test]
-    fn what_a_plugin_cannot_do_is_said() {
-        let plain = Manifest::new("plain", "1", "");
-        let refused = |assignments: &[&str], manifest: &Manifest| {
-            dispatch(&settings(assignments), manifest).unwrap_err().to_string()
-        };
-        assert!(
-            refused(&["virtual_time=true"], &plain).starts_with("plugin plain does not run in virtual time")
-        );
-        assert!(refused(&["issue=true"], &plain).starts_with("plugin plain takes no whole queries"));
-        assert!(
-            refused(&["virtual_time=true", "issue=true"], &both()).starts_with("in virtual time no plugin")
-        );
     }
 
     #[test]

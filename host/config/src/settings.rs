@@ -122,6 +122,12 @@ impl Settings {
         self.effective.get(key).map(|effective| &effective.origin)
     }
 
+    /// Returns whether the user has given a setting or a plugin option.
+    #[must_use]
+    pub fn is_given(&self, key: &str) -> bool {
+        self.origin(key).is_some_and(Origin::is_user)
+    }
+
     /// Returns the settings that the arrival process has for parameters, and no other process.
     #[must_use]
     pub fn arrival_parameters(&self) -> &'static [&'static str] {

@@ -20,8 +20,8 @@ use std::{collections::BTreeMap, path::Path};
 
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
-use proctor_bed::{Dispatch, InputForms, Test, TestBed, figures::plain_kind, floor};
-use proctor_config::{MetricKind, NotOfficial, QslCounts, Settings, round_rules};
+use proctor_bed::{InputForms, Test, TestBed, figures::plain_kind, floor};
+use proctor_config::{MetricKind, NotOfficial, Settings, round_rules};
 use proctor_loadgen::Finding;
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
 use proctor_results::{
@@ -257,10 +257,7 @@ pub fn plugin_part(bed: &TestBed<'_>) -> PluginPart {
         network: manifest.network,
         devices: plugin.devices.parts(bed.settings().run.instances),
         instance_devices: plugin.devices.of_instances(bed.settings().run.instances),
-        dispatch: match plugin.dispatch {
-            Dispatch::Batches => "batches".to_owned(),
-            Dispatch::WholeQueries => "whole queries".to_owned(),
-        },
+        dispatch: plugin.dispatch.name().to_owned(),
         isolation: plugin.isolated.as_ref().map(|isolated| isolated.part(bed.settings())),
         options: plugin.options.iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect(),
         model_files: plugin.model_files.get().cloned().unwrap_or_default(),

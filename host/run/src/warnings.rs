@@ -2,8 +2,8 @@
 
 pub mod effect;
 
-use proctor_bed::{SCHEDULER_KEYS, is_given, scaling::settings::scales};
-use proctor_config::{IssueMode, QslCounts, Settings};
+use proctor_bed::{SCHEDULER_KEYS, scaling::settings::scales};
+use proctor_config::{IssueMode, Settings};
 use proctor_loadgen::{ArrivalKind, TestSettings};
 use proctor_vocabulary::{Scenario, TestMode};
 use proctor_words::{HostError, UsageError, text::duration};
@@ -63,12 +63,12 @@ fn of_tests(settings: &Settings, counts: QslCounts) -> Vec<String> {
 /// with a rate.
 pub fn of_arrivals(settings: &Settings) -> Vec<String> {
     let process = settings.run.arrivals.name();
-    let idle = settings.idle_arrival_parameters().filter(|key| is_given(settings, key));
+    let idle = settings.idle_arrival_parameters().filter(|key| settings.is_given(key));
     let mut warnings: Vec<_> =
         idle.map(|key| format!("{key} has no effect with arrivals = {process}")).collect();
     let rate = settings.origin("server_target_qps").filter(|origin| origin.is_user());
     if settings.run.arrivals == ArrivalKind::Trace
-        && is_given(settings, "arrivals_speed")
+        && settings.is_given("arrivals_speed")
         && let Some(rate) = rate
     {
         warnings.push(format!(
@@ -84,7 +84,7 @@ pub fn of_scheduler(settings: &Settings) -> Vec<String> {
     if settings.run.issue != IssueMode::Always {
         return Vec::new();
     }
-    let keys = SCHEDULER_KEYS.iter().filter(|key| is_given(settings, key));
+    let keys = SCHEDULER_KEYS.iter().filter(|key| settings.is_given(key));
     keys.map(|key| format!("{key} has no effect with issue = true: the plugin is given whole queries"))
         .collect()
 }
@@ -96,7 +96,7 @@ fn of_scaling(settings: &Settings) -> Vec<String> {
         true => &["batch_timeout_us"],
         false => &["slo_ms", "slo_x", "tail", "approach", "curves"],
     };
-    let keys = idle.iter().filter(|key| is_given(settings, key));
+    let keys = idle.iter().filter(|key| settings.is_given(key));
     keys.map(|key| format!("{key} has no effect with policy = {policy}")).collect()
 }
 

@@ -70,7 +70,7 @@ fn measure(
     let outcome = null_run.run(interrupt)?;
     let way = match dispatch {
         Dispatch::Batches => "batches that nothing waits for to fill",
-        Dispatch::WholeQueries => "whole queries",
+        Dispatch::WholeQueries => dispatch.name(),
     };
     let wait = settings.run.wait.name();
     let scaled = if longer > 1.0 { ", times the length of the run's query" } else { "" };

@@ -1,6 +1,6 @@
 //! Estimates the length of a test before it begins.
 
-use proctor_config::{Origin, QslCounts, Settings};
+use proctor_config::{QslCounts, Settings};
 use proctor_loadgen::{EffectiveSettings, RaisedBy, TestSettings};
 use proctor_vocabulary::{Scenario, TestMode};
 use proctor_words::text::duration;
@@ -61,7 +61,7 @@ pub(super) fn remark(
             ),
         ),
     };
-    if settings.origin(key).is_some_and(Origin::is_user) {
+    if settings.is_given(key) {
         return None;
     }
     let EffectiveSettings { min_query_count: queries, samples_per_query, target_qps, .. } = effective;

@@ -1,8 +1,7 @@
 //! The settings of `host scale`, which has arrivals as in Server and none of LoadGen's tests: its settings without
 //! effect, and the warnings about them.
 
-use proctor_bed::is_given;
-use proctor_config::{Effective, Origin, QslCounts, Settings, Value, keys};
+use proctor_config::{Effective, Origin, Settings, Value, keys};
 use proctor_loadgen::{ArrivalProcess, TestSettings};
 use proctor_run::warnings::{effect, of_arrivals, of_scheduler, refuse_if_strict};
 use proctor_vocabulary::{Scenario, TestMode};
@@ -145,7 +144,7 @@ fn what_has(key: &str) -> &'static str {
 /// Returns the settings of arrivals that the user gave without a rate.
 fn without_rate(settings: &Settings) -> Vec<String> {
     let parameters = settings.arrival_parameters().iter().copied().chain(settings.idle_arrival_parameters());
-    let idle = std::iter::once("arrivals").chain(parameters).filter(|key| is_given(settings, key));
+    let idle = std::iter::once("arrivals").chain(parameters).filter(|key| settings.is_given(key));
     let mut warnings: Vec<_> = idle
         .map(|key| format!("{key} has no effect without a rate of arrivals: give --target-qps"))
         .collect();
