@@ -12,13 +12,14 @@ use proctor_config::{Origin, Settings};
 use proctor_datasets::DataRoot;
 use proctor_plugin_api::Options;
 use proctor_plugin_host::{Backend, HostServices, LoadedPlugin, Model, Recorder, SearchPath};
+use proctor_results::ModelFilePart;
 use proctor_words::{CacheFolder, HostError, Observer, UsageError, enter};
 
 use self::fitted_model::FittedModel;
 use crate::{
     call_watchdog::Watchdog,
     clock::HostClock,
-    files::{model_files::FoundFile, recording},
+    files::recording,
     placement::{Placement, devices::Devices},
     plugin::{dispatch::Dispatch, isolated::Isolated},
     sample_library::input_forms::InputForms,
@@ -39,7 +40,7 @@ pub struct Plugin {
     /// The devices that the run uses.
     pub devices: Devices,
     /// The files of the model that it was asked to load.
-    pub model_files: OnceCell<Vec<FoundFile>>,
+    pub model_files: OnceCell<Vec<ModelFilePart>>,
     /// Forms of the inputs that it wants, known once a model is requested.
     pub input_forms: OnceCell<InputForms>,
     /// The plugin's own process, if it has one.

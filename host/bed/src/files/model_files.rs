@@ -5,13 +5,13 @@ use std::path::Path;
 use proctor_config::{Benchmark, ModelFile, Settings};
 use proctor_datasets::{DataRoot, DatasetError, read_verified, sha256_of_file};
 use proctor_recipes::{check_format, find_or_make_model};
-pub use proctor_results::ModelFilePart as FoundFile;
+use proctor_results::ModelFilePart;
 use proctor_words::{DataError, HostError, Observer, UsageError, lasting_folder};
 
 use crate::{fault::Fault, files::dataset_folder::dataset_folder};
 
 /// Returns why a run with this file is INVALID, if it is.
-pub fn objection(file: &FoundFile) -> Option<Fault> {
+pub fn objection(file: &ModelFilePart) -> Option<Fault> {
     let recipe = file.recipe.clone().filter(|_| file.stands_in)?;
     Some(Fault::RandomWeights { recipe, format: file.format.clone() })
 }
@@ -26,7 +26,7 @@ pub fn find(
     precision: &str,
     observer: &dyn Observer,
     is_wanted: impl Fn(&str) -> bool,
-) -> Result<Vec<FoundFile>, HostError> {
+) -> Result<Vec<ModelFilePart>, HostError> {
     let benchmark = &settings.benchmark;
     let given = settings.run.model_file.as_deref().map(|path| given(path, benchmark)).transpose()?;
     let wanted = benchmark.model.files_for(precision).into_iter().filter(|(format, _)| is_wanted(format));
@@ -67,7 +67,7 @@ pub fn find(
         let absolute = std::path::absolute(&path);
         let path = absolute.map_err(|error| DataError::Path { path, error })?;
         let stands_in = stands_in && recipe.is_some();
-        Ok(FoundFile { format: format.to_owned(), path, sha256, recipe, stands_in })
+        Ok(ModelFilePart { format: format.to_owned(), path, sha256, recipe, stands_in })
     });
     found.collect()
 }

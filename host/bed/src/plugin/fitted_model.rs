@@ -4,11 +4,12 @@ use proctor_config::{Benchmark, ModelFile, QslCounts, Settings};
 use proctor_datasets::{DataRoot, OwnMemory, SampleStore};
 use proctor_plugin_api::{Manifest, ModelSupport, Placement};
 use proctor_plugin_host::{Backend, FileOffer, ModelDemand, choose_row, is_declared};
+use proctor_results::ModelFilePart;
 use proctor_vocabulary::SampleIndex;
 use proctor_words::{HostError, Observer, read_machine};
 
 use crate::{
-    files::model_files::{self, FoundFile},
+    files::model_files,
     plugin::{dispatch::Dispatch, intent::intent},
     sample_library::{Data, input_forms::InputForms},
 };
@@ -19,7 +20,7 @@ use crate::{
 pub struct FittedModel {
     /// The demand to load it with.
     pub demand: ModelDemand,
-    pub(crate) files: Vec<FoundFile>,
+    pub(crate) files: Vec<ModelFilePart>,
     pub(crate) forms: InputForms,
 }
 
@@ -87,7 +88,7 @@ pub(super) fn model_files_for(
     manifest: &Manifest,
     dispatch: Dispatch,
     observer: &dyn Observer,
-) -> Result<Vec<FoundFile>, HostError> {
+) -> Result<Vec<ModelFilePart>, HostError> {
     let row = row_for(settings, manifest, dispatch)?;
     find_files(settings, root, manifest, &row.precision, observer)
 }
@@ -98,7 +99,7 @@ fn find_files(
     manifest: &Manifest,
     precision: &str,
     observer: &dyn Observer,
-) -> Result<Vec<FoundFile>, HostError> {
+) -> Result<Vec<ModelFilePart>, HostError> {
     let model = &settings.benchmark.model;
     // A plugin that accepts any file format can do without a file that the user has not given.
     let names = |format: &str| manifest.models.iter().any(|row| row.format == format);

@@ -19,14 +19,14 @@ use proctor_isolated::{Isolation, Launch, protocol::Code};
 use proctor_loadgen::StopHandle;
 use proctor_plugin_api::{Manifest, Options};
 use proctor_plugin_host::{Backend, Call, Described, LoadedPlugin, PluginIdentity, PluginLocation};
-use proctor_results::IsolationPart;
+use proctor_results::{IsolationPart, ModelFilePart};
 use proctor_words::{HostError, Observer, PluginError, UsageError};
 
 use self::{
     host_state::{HostAtStart, HostPart, HostState},
     part::isolation_part,
 };
-use crate::{fault::Fault, files::model_files::FoundFile};
+use crate::fault::Fault;
 
 /// Name of the worker program, which lies next to this one.
 const WORKER: &str = "proctor-worker";
@@ -100,7 +100,7 @@ impl Isolated {
     pub(crate) fn restart_within(
         &self,
         manifest: &Manifest,
-        files: &[FoundFile],
+        files: &[ModelFilePart],
         set: &Options,
         cache_folder: Option<&Path>,
     ) -> Result<(), HostError> {

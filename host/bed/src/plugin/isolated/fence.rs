@@ -13,8 +13,9 @@ use proctor_datasets::DataRoot;
 use proctor_isolated::protocol::{Fence, OF_SYSTEM};
 use proctor_plugin_api::{OptionValue, Options};
 use proctor_plugin_host::PluginLocation;
+use proctor_results::ModelFilePart;
 
-use crate::files::{dataset_folder::dataset_folder, model_files::FoundFile};
+use crate::files::dataset_folder::dataset_folder;
 
 /// Folders with libraries, first to last, as in PATH.
 const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
@@ -71,7 +72,7 @@ pub(super) fn to_load(settings: &Settings, location: &PluginLocation) -> Fence {
 /// Adds the parts that it needs to run: the files of its model one by one, the files that the user names in
 /// its options, and its cache folder. `set` are the options that the user has set: the plugin itself has
 /// chosen its defaults.
-pub(super) fn to_run(fence: Fence, files: &[FoundFile], set: &Options, home: Option<&Path>) -> Fence {
+pub(super) fn to_run(fence: Fence, files: &[ModelFilePart], set: &Options, home: Option<&Path>) -> Fence {
     let model = files.iter().flat_map(|file| parts_of(&file.path, file.recipe.is_some())).collect();
     let named = set.iter().filter_map(|(_, value)| match value {
         OptionValue::Path(path) => Some(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
