@@ -122,6 +122,13 @@ impl Settings {
         self.effective.get(key).map(|effective| &effective.origin)
     }
 
+    /// Returns every setting that a result has: in virtual time all but the folder of the results, which is another one
+    /// for each run.
+    pub fn of_result(&self) -> impl Iterator<Item = (&String, &Effective)> {
+        let is_virtual = self.run.virtual_time;
+        self.effective.iter().filter(move |(key, _)| !is_virtual || *key != "output_folder")
+    }
+
     /// Returns whether the user has given a setting or a plugin option.
     #[must_use]
     pub fn is_given(&self, key: &str) -> bool {

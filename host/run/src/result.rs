@@ -119,7 +119,6 @@ impl RunResult {
         let by_text = &round_rules(settings.run.rules).metric_by_text;
         let by_text = by_text.get(&settings.run.scenario.loadgen());
         let plain = performance_run.and_then(|test| plain_kind(test.metric_kind));
-        let shown = settings.effective.iter().filter(|(key, _)| !is_virtual || *key != "output_folder");
         let part = performance_run.map(test_part);
         let breaches = breaches(settings, accuracy_run, performance_runs, of_run, &plugin);
         let tests = [accuracy_run, performance_run];
@@ -155,7 +154,7 @@ impl RunResult {
             plugin,
             seeds: seeds(settings),
             machine: machine.in_result(is_virtual),
-            settings: shown.map(|(key, effective)| (key.clone(), effective.into())).collect(),
+            settings: settings.of_result().map(|(key, effective)| (key.clone(), effective.into())).collect(),
             setting_warnings: settings.warnings.clone(),
         };
         Self {

@@ -96,11 +96,7 @@ impl<'a> FindMaxResult<'a> {
         let confirmed = state.judged_full_runs().filter(|(run, met)| Some(run.load) == load && *met);
         let may_fail =
             plan.may_fail().then_some(Deviation::FailedSamples { allowed_share: plan.error_share });
-        let deviations = deviations::all(settings, counts, &plugin).into_iter().chain(may_fail);
-        let mut effective = settings.effective.clone();
-        if is_virtual {
-            effective.remove("output_folder");
-        }
+        let deviations = deviations::all(settings, &plugin).into_iter().chain(may_fail);
         Self {
             schema_version: FIND_MAX_SCHEMA_VERSION,
             program: Program::this(),
@@ -129,7 +125,7 @@ impl<'a> FindMaxResult<'a> {
             benchmark: settings.benchmark.id.clone(),
             plugin,
             machine: machine.in_result(is_virtual),
-            settings: effective,
+            settings: settings.of_result().map(|(key, value)| (key.clone(), value.clone())).collect(),
         }
     }
 }

@@ -104,10 +104,6 @@ impl ScaleResult {
         machine: MachinePart,
     ) -> Self {
         let is_virtual = settings.run.virtual_time;
-        let mut effective = settings.effective.clone();
-        if is_virtual {
-            effective.remove("output_folder");
-        }
         let mut objections = Objections::default();
         for why in plugin.isolation.iter().filter_map(|it| it.objection.clone()) {
             objections.add(&Finding::of_run(Fault::Exposed(why)));
@@ -132,7 +128,7 @@ impl ScaleResult {
             virtual_time: is_virtual,
             plugin,
             machine: machine.in_result(is_virtual),
-            settings: effective,
+            settings: settings.of_result().map(|(key, value)| (key.clone(), value.clone())).collect(),
         }
     }
 
