@@ -90,7 +90,7 @@ fn settings(
     loader = loader.optional_flag("--data-root", "data_root", data_root);
     loader = loader.flag("--plugin", "plugin", &replay.plugin);
     loader = loader.flag("--output", "record", folder.display().to_string());
-    let settings = replay.changed.iter().fold(loader, |loader, assignment| loader.set(assignment)).load()?;
+    let settings = loader.set_all(&replay.changed).load()?;
     let recorded_virtual = recorded.settings.get("virtual_time").is_some_and(|value| value == "true");
     let is_virtual = settings.run.virtual_time;
     if is_virtual != recorded_virtual {

@@ -146,6 +146,12 @@ impl Loader {
         }
     }
 
+    /// Makes these assignments, each as [`set`](Self::set) does.
+    #[must_use]
+    pub fn set_all<T: AsRef<str>>(self, assignments: impl IntoIterator<Item = T>) -> Self {
+        assignments.into_iter().fold(self, |loader, assignment| loader.set(assignment.as_ref()))
+    }
+
     /// Sets a setting or a plugin option by an assignment, the argument of `--set`.
     #[must_use]
     pub fn set(mut self, assignment: &str) -> Self {

@@ -43,8 +43,7 @@ impl Request {
         let loader = flags
             .into_iter()
             .fold(loader, |loader, (flag, key, value)| loader.optional_flag(flag, key, value));
-        let mut settings =
-            self.set.iter().fold(loader, |loader, assignment| loader.set(assignment)).load()?;
+        let mut settings = loader.set_all(&self.set).load()?;
         // None of them would say anything of the plugin.
         (settings.run.floor, settings.run.noise, settings.run.enable_trace) = (false, false, false);
         Ok(settings)

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     fn settings(assignments: &[&str]) -> Settings {
-        let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
+        let loader = Loader::new().set_all(assignments);
         loader.load().unwrap()
     }
 
@@ -168,7 +168,7 @@ mod tests {
         std::fs::write(&conf, lines).unwrap();
         let warnings = |assignments: &[&str]| {
             let loader = Loader::new().user_conf(&conf).set("scenario=Offline");
-            let loader = assignments.iter().fold(loader, |loader, assignment| loader.set(assignment));
+            let loader = loader.set_all(assignments);
             let mut settings = loader.load().unwrap();
             check(&mut settings).unwrap();
             settings.warnings

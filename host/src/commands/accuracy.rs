@@ -103,7 +103,7 @@ impl AccuracyFlags {
             .into_iter()
             .fold(SettingFlags::default(), |flags, (setting, value)| flags.with(setting, value.as_deref()));
         let loader = flags.apply(loader);
-        Ok(self.set.iter().fold(loader, |loader, assignment| loader.set(assignment)).load()?)
+        Ok(loader.set_all(&self.set).load()?)
     }
 }
 

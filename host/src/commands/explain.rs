@@ -110,7 +110,7 @@ mod tests {
     fn what_a_run_would_say_is_said() {
         let of = |assignments: &[&str]| {
             let loader = Loader::new().set("benchmark=resnet50").set("preset=official");
-            let loader = assignments.iter().fold(loader, |loader, assignment| loader.set(assignment));
+            let loader = loader.set_all(assignments);
             settings_of_run(loader.load().unwrap()).map(|settings| explanation(&settings))
         };
         let plain = of(&[]).unwrap();

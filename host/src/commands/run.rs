@@ -160,7 +160,7 @@ impl RunFlags {
         });
         let loader =
             self.implied.iter().fold(loader, |loader, (flag, key, value)| loader.flag(*flag, *key, *value));
-        self.set.iter().fold(loader, |loader, assignment| loader.set(assignment))
+        loader.set_all(&self.set)
     }
 }
 

@@ -237,7 +237,7 @@ pub(super) mod tests {
     }
 
     fn settings(assignments: &[&str]) -> Settings {
-        assignments.iter().fold(Loader::new(), |loader, text| loader.set(text)).load().unwrap()
+        Loader::new().set_all(assignments).load().unwrap()
     }
 
     fn asked(assignments: &[&str]) -> (TestSettings, f64) {

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     fn settings(assignments: &[&str]) -> Settings {
-        assignments.iter().fold(Loader::new(), |loader, text| loader.set(text)).load().unwrap()
+        Loader::new().set_all(assignments).load().unwrap()
     }
 
     fn both() -> Manifest {

@@ -42,9 +42,8 @@ mod tests {
     use super::*;
 
     fn of(assignments: &[&str], dispatch: Dispatch) -> Intent {
-        let settings = assignments.iter().fold(Loader::new(), |loader, text| loader.set(text));
-        let settings = settings.load().unwrap();
-        intent(&settings, settings.benchmark.qsl, dispatch)
+        let settings = Loader::new().set_all(assignments);
+        intent(&settings.load().unwrap(), dispatch)
     }
 
     #[test]

@@ -103,7 +103,7 @@ mod tests {
 
     /// The remark on the test in this mode, of a library of 50 samples that take 1 s each, two at a time.
     fn said(assignments: &[&str], mode: TestMode) -> Option<String> {
-        let loader = assignments.iter().fold(Loader::new(), |loader, text| loader.set(text));
+        let loader = Loader::new().set_all(assignments);
         let settings = loader.load().unwrap();
         let test = TestSettings { mode, ..settings.test.clone() };
         remark(&settings, &test, COUNTS, Some(Pace { sample_ns: 1e9, parallel: 2 }))
@@ -121,7 +121,7 @@ mod tests {
         for more in [&[][..], &["min_query_count=70"]] {
             let expected = "single_stream_expected_latency_ns=1000000";
             let loader = Loader::new().set("sample_concatenate_permutation=true");
-            let loader = more.iter().fold(loader, |loader, assignment| loader.set(assignment));
+            let loader = loader.set_all(more);
             let settings = loader.load().unwrap();
             let test = TestSettings {
                 mode: TestMode::PerformanceOnly,

@@ -108,7 +108,7 @@ impl EnginesFlags {
         let load = |benchmark: &String| {
             let loader = Loader::from_system().flag("--benchmark", "benchmark", benchmark);
             let loader = loader.optional_flag("--data-root", "data_root", self.data_root.as_ref());
-            self.set.iter().fold(loader, |loader, text| loader.set(text)).load()
+            loader.set_all(&self.set).load()
         };
         self.benchmark.iter().map(load).collect()
     }

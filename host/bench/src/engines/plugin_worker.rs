@@ -95,7 +95,7 @@ fn interrupt() -> Interrupt {
 /// Returns the settings of a run; the options of plugins are left out.
 fn settings(flags: &EnginesWorkerFlags) -> Result<Settings, HostError> {
     let plain = flags.set.iter().filter(|text| owner(text).is_none());
-    Ok(plain.fold(Loader::from_system(), |loader, text| loader.set(text)).load()?)
+    Ok(Loader::from_system().set_all(plain).load()?)
 }
 
 /// Returns the threads of the case and the library of the package, if the plugin has such options; the user's

@@ -174,7 +174,7 @@ mod tests {
 
     fn warnings(assignments: &[&str]) -> Vec<String> {
         let loader = Loader::new().set("policy=joint").set("scenario=Server");
-        let loader = assignments.iter().fold(loader, |loader, assignment| loader.set(assignment));
+        let loader = loader.set_all(assignments);
         let mut settings = loader.load().unwrap();
         check_for_a_minute(&mut settings);
         settings.warnings

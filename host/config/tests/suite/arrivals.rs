@@ -7,7 +7,7 @@ use proctor_loadgen::ArrivalProcess;
 use tempfile::TempDir;
 
 fn loader(assignments: &[&str]) -> Loader {
-    assignments.iter().fold(Loader::new().set("scenario=Server"), |loader, assignment| loader.set(assignment))
+    Loader::new().set("scenario=Server").set_all(assignments)
 }
 
 fn load(assignments: &[&str]) -> Settings {

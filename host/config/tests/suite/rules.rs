@@ -4,7 +4,7 @@ use proctor_config::{Loader, Settings};
 use proctor_loadgen::Rules;
 
 fn load(assignments: &[&str]) -> Settings {
-    let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
+    let loader = Loader::new().set_all(assignments);
     loader.load().expect("the settings are well formed")
 }
 

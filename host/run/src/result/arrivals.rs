@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn part_of(assignments: &[&str], query_count: u64) -> Option<ArrivalsPart> {
-        let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
+        let loader = Loader::new().set_all(assignments);
         part(&loader.load().unwrap(), Some(query_count))
     }
 

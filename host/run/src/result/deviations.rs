@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn only_what_deviates_has_a_part() {
         let of = |assignments: &[&str], precision: &str| {
-            let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
+            let loader = Loader::new().set_all(assignments);
             let plugin = PluginPart { precision: precision.to_owned(), ..tests::plugin() };
             parts(&loader.load().unwrap(), &plugin)
         };
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn what_the_plugin_is_may_deviate() {
         let texts = |assignments: &[&str], plugin: &PluginPart| -> Vec<_> {
-            let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
+            let loader = Loader::new().set_all(assignments);
             let loader = loader.set("benchmark=resnet50").set("scenario=Offline");
             parts(&loader.load().unwrap(), plugin).into_iter().map(|part| part.text).collect()
         };

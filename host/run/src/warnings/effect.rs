@@ -99,7 +99,7 @@ mod tests {
         &["server_coalesce_queries", "server_max_async_queries", "server_num_issue_query_threads"];
 
     fn warnings(assignments: &[&str]) -> Vec<String> {
-        let loader = assignments.iter().fold(Loader::new(), |loader, text| loader.set(text));
+        let loader = Loader::new().set_all(assignments);
         let mut settings = loader.load().unwrap();
         check(&mut settings).unwrap();
         settings.warnings

@@ -378,7 +378,7 @@ mod tests {
             format!("dataset_folder={}", set.display()),
         ];
         fs::create_dir(results.join("run.partial")).unwrap();
-        let loader = assignments.iter().fold(Loader::new(), |loader, text| loader.set(text));
+        let loader = Loader::new().set_all(assignments);
         let settings = loader.load().unwrap();
         let here = fs::canonicalize(env!("CARGO_MANIFEST_DIR")).unwrap();
         if OF_SYSTEM.iter().any(|open| here.starts_with(open)) {

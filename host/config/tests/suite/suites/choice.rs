@@ -214,7 +214,7 @@ fn a_suite_comes_from_any_source_and_is_checked() {
         ),
         (["suite=edge", "rules=v0.5"], "flag --set suite: suite = edge: v0.5 has no suites; leave it out"),
     ] {
-        let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
+        let loader = Loader::new().set_all(assignments);
         assert_eq!(error(loader), expected);
     }
     let idle = Loader::new().set("suite=edge").load().unwrap();

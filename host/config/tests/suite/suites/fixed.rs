@@ -8,7 +8,7 @@ use proctor_loadgen::Rules;
 use super::links::Linked;
 
 fn load(assignments: &[&str]) -> Settings {
-    let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
+    let loader = Loader::new().set_all(assignments);
     loader.load().unwrap()
 }
 

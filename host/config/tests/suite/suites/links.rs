@@ -34,7 +34,7 @@ impl Linked {
 
     pub(super) fn loader(&self, assignments: &[&str]) -> Loader {
         let loader = Loader::new().benchmark(self.path().to_str().unwrap());
-        assignments.iter().fold(loader, |loader, assignment| loader.set(assignment))
+        loader.set_all(assignments)
     }
 
     pub(super) fn load(&self, assignments: &[&str]) -> Settings {
@@ -327,7 +327,7 @@ fn a_run_that_no_round_takes_deviates_from_all() {
 
     let rnnt = |assignments: &[&str]| {
         let loader = Loader::new().benchmark("rnnt").set("rules=v0.7").set("preset=official");
-        let settings = assignments.iter().fold(loader, |loader, assignment| loader.set(assignment)).load();
+        let settings = loader.set_all(assignments).load();
         settings.unwrap()
     };
     let whole = rnnt(&[]);
