@@ -71,13 +71,6 @@ impl<'a> Ordered<'a> {
         positions.map(|position| found.get(&position).copied().unwrap_or(0))
     }
 
-    /// Returns the one below which a share `quantile` falls: at `floor(count * quantile)`, without interpolation.
-    ///
-    /// Source: LoadGen 6.0.17, `results.cc`.
-    pub(crate) fn position(&self, quantile: f64) -> u64 {
-        (self.count as f64 * quantile) as u64
-    }
-
     /// Returns the n-th largest value, counting from 1; the smallest of fewer than n values, and 0 without any.
     pub(crate) fn nth_largest(&self, n: u64) -> u64 {
         self.at(self.count.saturating_sub(n))

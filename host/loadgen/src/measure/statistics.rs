@@ -26,9 +26,9 @@ impl LatencyStatistics {
     /// Describes latencies. All figures are 0 if there are no latencies.
     pub(crate) fn of(latencies: &Ordered<'_>, target_quantile: f64) -> Self {
         let mean = latencies.sum_ns / u128::from(latencies.count).max(1);
-        let [p50, p90, p95, p97, p99, p99_9] =
-            REPORTED_QUANTILES.map(|quantile| latencies.position(quantile));
-        let target = latencies.position(target_quantile);
+        let rank = |quantile| percentile_rank(latencies.count, quantile);
+        let [p50, p90, p95, p97, p99, p99_9] = REPORTED_QUANTILES.map(rank);
+        let target = rank(target_quantile);
         let [percentiles_ns @ .., target_ns] = latencies.at_all([p50, p90, p95, p97, p99, p99_9, target]);
         Self {
             count: latencies.count,
@@ -42,7 +42,7 @@ impl LatencyStatistics {
 
     /// Describes times of which only a histogram is left; percentiles and the shortest are rounded up by at most 3.2 %.
     pub(crate) fn counted(times: &Histogram, target_quantile: f64) -> Self {
-        let at = |quantile| times.at((times.count() as f64 * quantile) as u64);
+        let at = |quantile| times.at(percentile_rank(times.count(), quantile));
         Self {
             count: times.count(),
             min_ns: times.at(0),
@@ -56,16 +56,16 @@ impl LatencyStatistics {
 
 /// Returns the latency below which a share `quantile` of the latencies falls, 0 if there are none.
 ///
-/// `sorted_ns` is sorted ascending, `quantile` is in `[0, 1)`. The result is the element at
-/// `floor(len * quantile)`: no interpolation.
-///
-/// Source: LoadGen 6.0.17, `results.cc`.
+/// `sorted_ns` is sorted ascending, `quantile` is in `[0, 1)`. The result is the element at [`percentile_rank`].
 #[must_use]
 pub fn percentile(sorted_ns: &[u64], quantile: f64) -> u64 {
     sorted_ns.get(percentile_rank(sorted_ns.len() as u64, quantile) as usize).copied().unwrap_or(0)
 }
 
-/// Returns the rank of a percentile among `count` latencies in ascending order, from 0: `floor(count * quantile)`.
+/// Returns the rank of a percentile among `count` latencies in ascending order, from 0: `floor(count * quantile)`,
+/// without interpolation.
+///
+/// Source: LoadGen 6.0.17, `results.cc`.
 #[must_use]
 pub fn percentile_rank(count: u64, quantile: f64) -> u64 {
     ((count as f64 * quantile) as u64).min(count.saturating_sub(1))
