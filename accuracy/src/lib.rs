@@ -6,7 +6,8 @@
 //!
 //! # Where things are
 //! - `log`: record by record; `element`: numbers of each type; `response`: their type and number;
-//! - `labels`: a file for each data set; `source`, `shipped`, `computed`: the correct answers;
+//! - `answers`: the kinds of correct answers; `source`, `shipped`, `computed`: their sources; `labels`: a file for each
+//!   data set;
 //! - `metric`: a file for each metric; `judge`: a file for each kind of response; `check` puts them together.
 //!
 //! # Choices

@@ -18,7 +18,9 @@
 //! 9. flags, `--set` among them, the last one first.
 //!
 //! # Where things are
-//! - `run_settings`: the table of the host's settings; `keys`: every setting; `check`, `value`: one setting;
+//! - `run_settings`: the table of the host's settings, and `key` what a row may say; `keys`: every setting; `check`,
+//!   `value`: one setting;
+//! - `settings`: the result, with the `origin` of each; `arrivals`: the arrival process, with its trace;
 //! - `layers`: how figment carries them; `loader`: their order; `file`, and `file/text`, which reads the user's files;
 //! - `preset`: the values of `mlperf.conf`, or of a round's lengths;
 //! - `benchmark`: definitions (`benchmarks/*.toml`), and `benchmark/family`, those that are made from names;

@@ -6,6 +6,8 @@
 //! scheduler: the caller turns the knobs and reports finished batches. [`Panels`] draws how they went.
 //!
 //! # Where things are
+//! - `policy`: the trait; `goal`, `knobs`, `seen`: its inputs; `reason`: why the knobs are where they are; `settled`:
+//!   counts since it has settled;
 //! - `control` asks a policy after each `window` and keeps its decisions; `policies`: a file or folder for each, with
 //!   the names of the paper in `dnnscaler`, and a `model` in `joint`;
 //! - `curves`: measured latencies by number of instances, and estimates from them;
