@@ -8,6 +8,8 @@
 //! # Where things are
 //! - `plugin` forwards each call; `isolation` starts processes one after the other, `child` is one of them until its
 //!   `end`, with its `status` as the system shows it; `asked` answers system calls that name a thread;
+//! - `state`: the process, and those that take its place; `launch`: what one is started with, and `inherited` what it
+//!   closes; `samples`: the memory that both read;
 //! - `protocol`: the messages; `channels`: the `socket` for them, the `mailbox` of batches and queries, the `reports`
 //!   in a `ring`, the `signal` to wait for, and `echo`, a bare round trip to measure against.
 //!
