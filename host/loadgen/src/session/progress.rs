@@ -97,16 +97,6 @@ impl Progress {
             }));
         }
     }
-
-    /// Appends the latencies in ns of the answered samples among the current phase's last `window` issued ones.
-    ///
-    /// For a live display: while samples are outstanding, the slow ones among them are not seen yet.
-    pub fn recent_latencies(&self, window: u64, latencies_ns: &mut Vec<u64>) {
-        if let Some(phase) = self.observed.current_phase() {
-            let from = phase.issued_end().saturating_sub(window);
-            latencies_ns.extend(phase.samples(from).filter_map(SampleRecord::answered_latency_ns));
-        }
-    }
 }
 
 impl fmt::Debug for Progress {
