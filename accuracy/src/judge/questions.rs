@@ -68,19 +68,19 @@ impl QuestionJudge {
             defects.push(ResponseDefect::RecordCount { given, wanted });
             return None;
         }
-        let mut values: Vec<_> = logits.map(|bytes| real(element_type, bytes)).collect();
-        if self.form.variant == Some(Variant::Transposed) {
-            let (starts, ends) = values.split_at(given);
-            values = starts.iter().zip(ends).flat_map(|(start, end)| [*start, *end]).collect();
-        }
+        let values: Vec<_> = logits.map(|bytes| real(element_type, bytes)).collect();
+        let logits = match self.form.variant {
+            Some(Variant::Transposed) => Logits::from_halves(&values).ok()?,
+            _ => Logits::from_pairs(&values).ok()?,
+        };
         let mut not_finite = Faulty::default();
         let overflows = |value: &f64| value.is_nan() || *value == f64::INFINITY;
-        let pairs = values.as_chunks::<2>().0.iter().enumerate();
+        let pairs = logits.start.iter().zip(&logits.end).enumerate();
         pairs
-            .filter(|(_, pair)| pair.iter().any(overflows))
+            .filter(|(_, (start, end))| overflows(start) || overflows(end))
             .for_each(|(position, _)| not_finite.add(position));
         not_finite.list(defects, |position, count| ResponseDefect::NotFinite { position, count });
-        if defects.is_empty() { Logits::from_pairs(&values).ok() } else { None }
+        defects.is_empty().then_some(logits)
     }
 
     /// Returns the answer to a question from the available rows; `None` without any.
