@@ -3,7 +3,7 @@
 //! A row takes microseconds, so one sample is some hundred of them. The rules draw their number from a table of
 //! quantiles, with the same generator and seed for everybody; the reference writes the drawn numbers to a trace file.
 
-use std::{fmt::Write, ops::Range, path::Path};
+use std::{ops::Range, path::Path};
 
 use proctor_datasets::{DatasetError, RowAggregation, read_named_text};
 use proctor_mt19937::Mt19937;
@@ -206,16 +206,6 @@ impl Samples {
         Err(DatasetError::Malformed { path: path.to_owned(), reason })
     }
 
-    /// Returns the trace file: a line `start, end, count` for each sample.
-    #[must_use]
-    pub fn to_trace(&self) -> String {
-        let mut trace = String::new();
-        for Range { start, end } in (0..self.count()).filter_map(|index| self.rows(index)) {
-            writeln!(trace, "{start}, {end}, {}", end - start).expect("writing to a string cannot fail");
-        }
-        trace
-    }
-
     /// Returns the samples of the trace that a user names, if one is named.
     ///
     /// # Errors
@@ -273,8 +263,9 @@ mod tests {
         assert_eq!(Aggregation::Quantiles.rows_of(100), 27_000);
         assert_eq!(samples.rows(330_066).unwrap().end, ROW_COUNT);
         assert_eq!(samples.rows(330_067), None);
-        let again = Samples::from_trace(&samples.to_trace()).unwrap();
-        assert_eq!(again, samples);
+        let line = |rows: Range<u64>| format!("{}, {}, {}\n", rows.start, rows.end, rows.end - rows.start);
+        let trace: String = (0..samples.count()).filter_map(|index| samples.rows(index)).map(line).collect();
+        assert_eq!(Samples::from_trace(&trace).unwrap(), samples);
     }
 
     #[test]
