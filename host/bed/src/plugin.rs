@@ -8,7 +8,7 @@ pub(crate) mod isolated;
 
 use std::{cell::OnceCell, collections::BTreeMap};
 
-use proctor_config::{Origin, Settings};
+use proctor_config::{Origin, QslCounts, Settings};
 use proctor_datasets::DataRoot;
 use proctor_plugin_api::Options;
 use proctor_plugin_host::{Backend, HostServices, LoadedPlugin, Model, Recorder, SearchPath};

@@ -23,7 +23,7 @@ use proctor_bed::{
     Fault, Interrupt, TestBed,
     scaling::settings::{Target, goal_within, keep_stronger_target, policy, target},
 };
-use proctor_config::Settings;
+use proctor_config::{QslCounts, Settings};
 use proctor_results::file_names::SCALE;
 use proctor_run::{Frame, deviations, plugin_part};
 use proctor_scaling::{Goal, Knobs};

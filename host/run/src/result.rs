@@ -21,7 +21,7 @@ use std::{collections::BTreeMap, path::Path};
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
 use proctor_bed::{InputForms, Test, TestBed, figures::plain_kind, floor};
-use proctor_config::{MetricKind, NotOfficial, Settings, round_rules};
+use proctor_config::{MetricKind, NotOfficial, QslCounts, Settings, round_rules};
 use proctor_loadgen::Finding;
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
 use proctor_results::{
@@ -110,8 +110,14 @@ pub(crate) fn stage_parts(stages: BTreeMap<String, PluginStage>) -> BTreeMap<Str
 }
 
 impl RunResult {
-    /// Combines the parts of a result.
-    pub fn new(settings: &Settings, plugin: PluginPart, machine: MachinePart, tests: Tests<'_>) -> Self {
+    /// Combines the parts of a result. `counts` are the sizes of the library.
+    pub fn new(
+        settings: &Settings,
+        counts: QslCounts,
+        plugin: PluginPart,
+        machine: MachinePart,
+        tests: Tests<'_>,
+    ) -> Self {
         let Tests { accuracy_run, performance_runs, accuracy, of_run } = tests;
         let performance_run = performance_runs.deciding();
         let is_virtual = settings.run.virtual_time;

@@ -3,7 +3,7 @@
 pub mod effect;
 
 use proctor_bed::{SCHEDULER_KEYS, scaling::settings::scales};
-use proctor_config::{IssueMode, Settings};
+use proctor_config::{IssueMode, QslCounts, Settings};
 use proctor_loadgen::{ArrivalKind, TestSettings};
 use proctor_vocabulary::{Scenario, TestMode};
 use proctor_words::{HostError, UsageError, text::duration};

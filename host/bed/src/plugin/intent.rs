@@ -42,8 +42,8 @@ mod tests {
     use super::*;
 
     fn of(assignments: &[&str], dispatch: Dispatch) -> Intent {
-        let settings = Loader::new().set_all(assignments);
-        intent(&settings.load().unwrap(), dispatch)
+        let settings = Loader::new().set_all(assignments).load().unwrap();
+        intent(&settings, settings.benchmark.qsl, dispatch)
     }
 
     #[test]

@@ -311,9 +311,9 @@ mod tests {
             format!("server_tpot_latency={}", tpot_ms * 1_000_000),
             "min_query_count=100000".to_owned(),
         ];
-        let loader = Loader::new().set_all(given);
-        let plan = SearchPlan::new(&loader.load().unwrap(), &FindMaxOptions::default()).unwrap();
-        let lookout = Lookout::of_probe(&plan, 100.0, 0.05).unwrap();
+        let settings = Loader::new().set_all(given).load().unwrap();
+        let plan = SearchPlan::new(&settings, &FindMaxOptions::default()).unwrap();
+        let lookout = Lookout::of_probe(&plan, 100.0, settings.benchmark.qsl, 0.05).unwrap();
         let clock = Arc::new(VirtualClock::new());
         let loadgen = LoadGen::new(plan.probe_at(100.0), Arc::clone(&clock), LoadGenOptions::default());
         let system = Tokens { clock, sink: loadgen.sink() };

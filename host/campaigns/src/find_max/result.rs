@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{SecondsFormat, Utc};
-use proctor_config::{Deviation, Effective, NotOfficial, Settings};
+use proctor_config::{Deviation, Effective, NotOfficial, QslCounts, Settings};
 use proctor_results::{ArrivalsPart, DeviationPart, MachinePart, PluginPart, Program};
 use proctor_run::{arrivals, deviations};
 use proctor_search::{SearchEnd, SearchSettings};
@@ -96,7 +96,7 @@ impl<'a> FindMaxResult<'a> {
         let confirmed = state.judged_full_runs().filter(|(run, met)| Some(run.load) == load && *met);
         let may_fail =
             plan.may_fail().then_some(Deviation::FailedSamples { allowed_share: plan.error_share });
-        let deviations = deviations::all(settings, &plugin).into_iter().chain(may_fail);
+        let deviations = deviations::all(settings, counts, &plugin).into_iter().chain(may_fail);
         Self {
             schema_version: FIND_MAX_SCHEMA_VERSION,
             program: Program::this(),

@@ -1,7 +1,7 @@
 //! The settings of `host scale`, which has arrivals as in Server and none of LoadGen's tests: its settings without
 //! effect, and the warnings about them.
 
-use proctor_config::{Effective, Origin, Settings, Value, keys};
+use proctor_config::{Effective, Origin, QslCounts, Settings, Value, keys};
 use proctor_loadgen::{ArrivalProcess, TestSettings};
 use proctor_run::warnings::{effect, of_arrivals, of_scheduler, refuse_if_strict};
 use proctor_vocabulary::{Scenario, TestMode};
