@@ -84,3 +84,4 @@ pub use series::{CurvePoint, FindMaxFile, FullRun, Provenance, ScaleFile, Series
 pub use summary::{RunOutcome, RunSummary};
 pub use summary_log::SummaryLog;
 pub use trace::{IssueCall, Trace, TraceSample};
+pub use versioned::SCHEMA_VERSION;

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::error::ResultsError;
 
-/// The version of all forms that are read.
-const SCHEMA_VERSION: u64 = 1;
+/// Version of the form of all these files, which runs and campaigns write and readers want.
+pub const SCHEMA_VERSION: u32 = 1;
 
 /// Reads a JSON file of the known version: typed, and as it is. `what` names it in errors, such as `result`.
 ///
@@ -27,11 +27,10 @@ pub(crate) fn read_versioned<T: DeserializeOwned>(
     };
     let json: Value = serde_json::from_slice(&bytes).map_err(cut)?;
     // Before the form, which another version may have changed.
+    let known = u64::from(SCHEMA_VERSION);
     match json.get("schema_version").and_then(Value::as_u64) {
-        Some(SCHEMA_VERSION) => {}
-        Some(version) => {
-            return Err(ResultsError::Version { path: path.to_owned(), version, known: SCHEMA_VERSION });
-        }
+        Some(version) if version == known => {}
+        Some(version) => return Err(ResultsError::Version { path: path.to_owned(), version, known }),
         None => return Err(malformed(format!("has no schema_version, and is no {what} of this program"))),
     }
     // From the text and not from the value, so that an error has its line.

@@ -34,7 +34,7 @@ pub use crate::{
         RunResult, Tests,
         arrivals::{self, arrivals_remark},
         breach::objections,
-        deviations, plugin_part,
+        deviations, finished_at_utc, plugin_part,
     },
     run::{run, settings_of_run},
 };

@@ -2,7 +2,7 @@
 //!
 //! Units are in the names of the keys. In virtual time there is nothing in it that another run with the same settings
 //! would not have: no time of day, no load of the machine, no name of the folder, no figures of the plugin's own.
-//! A key that is added leaves [`RESULT_SCHEMA_VERSION`] as it is; one that is removed or changes its meaning raises it.
+//! A key that is added leaves [`SCHEMA_VERSION`] as it is; one that is removed or changes its meaning raises it.
 
 pub mod arrivals;
 pub(crate) mod breach;
@@ -26,7 +26,7 @@ use proctor_loadgen::Finding;
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
 use proctor_results::{
     BenchmarkPart, DeviationPart, FloorPart, MachinePart, PluginMetricPart, PluginPart, Program, ResultFile,
-    StagePart, SuitePart, VerdictPart, file_names::RESULT,
+    SCHEMA_VERSION, StagePart, SuitePart, VerdictPart, file_names::RESULT,
 };
 use proctor_words::{Conclusion, HostError, RenderedVerdict};
 use serde::Serialize;
@@ -34,9 +34,6 @@ use serde_json::json;
 
 use self::{breach::breaches, test_part::test_part};
 use crate::{accuracy::part::accuracy_part, performance_runs::PerformanceRuns};
-
-/// Version of the form of the file.
-pub(crate) const RESULT_SCHEMA_VERSION: u32 = 1;
 
 /// The tests of a run and the score of the answers.
 pub struct Tests<'a> {
@@ -135,9 +132,9 @@ impl RunResult {
             reasons: breaches.iter().map(|(test, finding)| format!("{test}{}", finding.reason())).collect(),
         };
         let file = ResultFile {
-            schema_version: RESULT_SCHEMA_VERSION,
+            schema_version: SCHEMA_VERSION,
             program: Program::this(),
-            finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
+            finished_at_utc: finished_at_utc(settings),
             verdict,
             scenario: settings.run.scenario.name().to_owned(),
             virtual_time: is_virtual,
@@ -222,6 +219,12 @@ impl RunResult {
             (false, false) => Conclusion::Bad,
         }
     }
+}
+
+/// Returns the time of day for a result that is made now. In virtual time there is none, so that two runs write the same
+/// bytes.
+pub fn finished_at_utc(settings: &Settings) -> Option<String> {
+    (!settings.run.virtual_time).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true))
 }
 
 fn benchmark_part(settings: &Settings, counts: QslCounts) -> BenchmarkPart {

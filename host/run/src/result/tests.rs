@@ -289,7 +289,7 @@ fn no_key_disappears_without_a_new_version() {
     let mut paths = Vec::new();
     key_paths(&value, "", &mut paths);
     let golden = include_str!("../../tests/golden/result-keys-1.txt");
-    assert_eq!(paths.join("\n") + "\n", golden, "schema version {RESULT_SCHEMA_VERSION}");
+    assert_eq!(paths.join("\n") + "\n", golden, "schema version {SCHEMA_VERSION}");
 }
 
 #[test]
