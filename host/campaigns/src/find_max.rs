@@ -7,7 +7,7 @@
 //! runs/2026-01-31T12-00-00-digits-lstm-Server-find-max/
 //!     probes.json      the state of the search and the curve, written after each probe, see `find_max/state.rs`
 //!     full-run-1/      a run folder of each full run, see `host/words`
-//!     find_max.json    what was found, see `find_max/result.rs`
+//!     find_max.json    what was found, see `FindMaxFile` of `host/results`
 //! ```
 
 mod answer;
@@ -24,7 +24,10 @@ use std::mem::ManuallyDrop;
 use proctor_bed::{Fault, Interrupt, Test, TestBed, TestRequest, figures::query_latencies};
 use proctor_config::Settings;
 use proctor_loadgen::{Finding, IssueEnd, Rule, SampleRecord, TestOutcome, ViolationKind};
-use proctor_results::file_names::{FIND_MAX, RESULT};
+use proctor_results::{
+    CurvePoint, FullRun, PointKind,
+    file_names::{FIND_MAX, RESULT},
+};
 use proctor_run::{Frame, PerformanceRuns, RunResult, Tests, arrivals, deviations, objections, plugin_part};
 use proctor_scheduler::Problem;
 use proctor_search::{
@@ -37,8 +40,8 @@ use self::{
     lookout::{Lookout, Shown},
     options::FindMaxOptions,
     plan::{Bounded, FAILED, OUTSTANDING, SearchPlan},
-    result::FindMaxResult,
-    state::{FullRun, Point, PointKind, State},
+    result::find_max_file,
+    state::State,
 };
 
 /// Searches for the highest load that is VALID, and shows the user each probe and the result.
@@ -75,7 +78,7 @@ fn search_in(
     let show = |text: String| interrupt.observer().answer(&text);
     for objection in objections(&plugin_part(&bed)) {
         interrupt.observer().message(&format!("warning: no load will count: {objection}"));
-        seeker.state.objections.add(&objection);
+        crate::objections::add(&mut seeker.state.objections, &objection);
     }
     show(answer::head(plan));
     for point in &seeker.state.curve {
@@ -95,20 +98,20 @@ fn search_in(
     let (plugin, counts) = (plugin_part(&bed), bed.library.counts());
     let state = seeker.state;
     let end = state.judged(end);
-    let mut result = FindMaxResult::new(plan, settings, counts, &state, end, plugin, bed.machine.clone());
+    let mut result = find_max_file(plan, settings, counts, &state, end, plugin, bed.machine.clone());
     // The plugin may hang or crash when it is closed: so far it has not come back.
     let not_ended = Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string();
     result.faults = state.ends.iter().cloned().chain([not_ended]).collect();
     folder.write_result(FIND_MAX, &result)?;
     show(format!("\n{}", answer::curve(plan, &state)));
     show(format!("\n{}\n", result.summary));
-    if let Some(why) = &result.not_official {
-        show(format!("note: {}\n", deviations::length_remark(why)));
+    if let Some(why) = settings.not_official() {
+        show(format!("note: {}\n", deviations::length_remark(&why)));
     }
     if let Some(arrivals) = &result.arrivals {
         show(format!("note: {}\n", arrivals::remark(arrivals)));
     }
-    if let Some(remark) = deviations::remark(result.rules, &result.deviations) {
+    if let Some(remark) = deviations::remark(&result.rules, &result.deviations) {
         show(format!("note: {remark}\n"));
     }
     let host_side = bed.plugin.backend.host_side();
@@ -190,7 +193,7 @@ impl Seeker<'_> {
         let too_short = self.plan.too_short(load).filter(|_| !why_not_met.is_empty());
         let is_objected = !self.state.objections.is_empty();
         let is_at_any_load = too_short.is_some() || is_objected || broken.iter().copied().any(is_miscounted);
-        let further = self.state.objections.besides(&broken);
+        let further = crate::objections::besides(&self.state.objections, &broken);
         why_not_met.extend(too_short.into_iter().chain(further.iter().cloned()));
         let is_met = why_not_met.is_empty();
         seen.side = if is_met { Side::Under } else { Side::Over };
@@ -201,6 +204,7 @@ impl Seeker<'_> {
             valid: broken.is_empty() && !is_objected,
             metric: test.metric().map(|metric| metric.value).filter(|value| value.is_finite()),
             reasons: broken.into_iter().map(Finding::reason).chain(further).collect(),
+            met: None,
         };
         self.state.full_runs.push(full_run);
         self.state.search.confirmations.push(Confirmation {
@@ -232,7 +236,8 @@ impl Seeker<'_> {
         let of_plugin: Vec<_> = objections(&plugin).collect();
         let of_tests = runs.tests.iter().flat_map(|test| test.outcome.broken());
         let known: Vec<_> = of_plugin.iter().chain(of_tests).collect();
-        let further = self.state.objections.besides(&known).into_iter().map(Finding::of_run);
+        let further =
+            crate::objections::besides(&self.state.objections, &known).into_iter().map(Finding::of_run);
         let tests = Tests::of_performance(runs).with_findings(further.collect());
         let result =
             RunResult::new(settings, self.bed.library.counts(), plugin, self.bed.machine.clone(), tests);
@@ -248,7 +253,7 @@ impl Seeker<'_> {
     fn note_change(&mut self, test: &Test) {
         let is_change = |it: &&Finding| it.caller_fault::<Fault>().is_some_and(Fault::is_change_of_host);
         for change in test.outcome.findings.iter().filter(is_change) {
-            if self.state.objections.add(change) {
+            if crate::objections::add(&mut self.state.objections, change) {
                 self.interrupt.observer().message(&change.what());
             }
         }
@@ -382,12 +387,12 @@ impl Seeker<'_> {
         (latencies.count > 0).then(|| latencies.target_ns as f64 / bound.bound_ns.max(1) as f64)
     }
 
-    fn point(&self, kind: PointKind, record: &ProbeRecord, outcome: &TestOutcome) -> Point {
+    fn point(&self, kind: PointKind, record: &ProbeRecord, outcome: &TestOutcome) -> CurvePoint {
         let latencies = outcome.figures().map(query_latencies).filter(|latencies| latencies.count > 0);
         let [p50_ns, p90_ns, _, _, p99_ns, p99_9_ns] =
             latencies.map_or([None; 6], |latencies| latencies.percentiles_ns.map(Some));
         let limiting = record.limiting();
-        Point {
+        CurvePoint {
             kind,
             load: record.load,
             p50_ns,

@@ -17,5 +17,5 @@ pub use crate::{
     find_max::{find_max, options::FindMaxOptions},
     repeat::{Repeat, RepeatEnd, repeat},
     replay::{Replay, replay},
-    scale::{ScaleOptions, TargetChange, input::ScaleInput, scale},
+    scale::{ScaleOptions, input::scale_input, scale},
 };

@@ -24,13 +24,12 @@ use proctor_bed::{
     scaling::settings::{Target, goal_within, keep_stronger_target, policy, target},
 };
 use proctor_config::{QslCounts, Settings};
-use proctor_results::file_names::SCALE;
-use proctor_run::{Frame, deviations, plugin_part};
+use proctor_results::{ScaleFile, ScaleInput, TargetChange, file_names::SCALE};
+use proctor_run::{Frame, deviations, finished_at_utc, plugin_part};
 use proctor_scaling::{Goal, Knobs};
 use proctor_words::{Conclusion, HostError, Observer, RunFolder, ScalingError, UsageError, write_whole};
-use serde::Serialize;
 
-use self::{input::ScaleInput, kept_curve::KeptCurve, result::ScaleResult};
+use self::result::{object, scale_file};
 
 /// Options of scaling in addition to the settings of a run, whose `batch_size` and `instances` are the bounds.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,15 +44,6 @@ pub struct ScaleOptions {
     pub input: ScaleInput,
     /// Other targets during the run, in the order of time.
     pub target_changes: Vec<TargetChange>,
-}
-
-/// Another latency target from some time on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct TargetChange {
-    /// Begin of its effect, in ns since the start.
-    pub at_ns: u64,
-    /// The target, in ns.
-    pub target_ns: u64,
 }
 
 /// Scales the plugin of the settings, and shows the user every decision and the setting to use.
@@ -122,8 +112,8 @@ fn scale_in(
     if let Target::Multiple(slo_x) = target {
         let (measured, of_plugin) = serve::measure_base(&bed, options, goal, slo_x)?;
         of_base = of_plugin;
-        goal.target_ns = measured.target_ns();
-        show(&measured.text());
+        goal.target_ns = base::target_ns(&measured);
+        show(&base::text(&measured));
         base = Some(measured);
     }
     show(&answer::head(&goal, options, &settings.test.arrivals));
@@ -132,8 +122,8 @@ fn scale_in(
         show(&answer::clipped(serve::CLIENTS_MAX, wanted));
     }
     let (counts, plugin, machine) = (bed.library.counts(), plugin_part(&bed), bed.machine.clone());
-    let mut result = ScaleResult::new(settings, counts, options, (goal, base), plugin, machine);
-    let mut faults = result.object(of_base);
+    let mut result = scale_file(settings, counts, options, (goal, base), plugin, machine);
+    let mut faults = object(&mut result, of_base);
     let host_side = bed.plugin.backend.host_side();
     let system = format!("{} {} by {}", settings.benchmark.id, bed.model().precision(), result.plugin.name);
     // Stays in the file if this process ends too early.
@@ -141,7 +131,7 @@ fn scale_in(
     for (round, name) in serve::in_turns(options) {
         let (mut of_policy, of_plugin) = serve::run_policy(&bed, options, goal, (round, name))?;
         let noticed = Fault::noticed(bed.plugin.backend.host_side());
-        let of_plugin = result.object(of_plugin.into_iter().chain(noticed).collect());
+        let of_plugin = object(&mut result, of_plugin.into_iter().chain(noticed).collect());
         // The reason why single samples of a batch failed is reported as a fault.
         of_policy.first_error = of_policy.first_error.or_else(|| of_plugin.first().cloned());
         faults.extend(of_plugin);
@@ -166,11 +156,12 @@ fn scale_in(
     }
     drop(ManuallyDrop::into_inner(bed));
     faults.extend(Fault::noticed(host_side).map(|fault| fault.to_string()));
-    result.finish(faults);
+    result.faults = faults;
+    result.finished_at_utc = finished_at_utc(settings);
     let kept = match result.is_good() && options.input == ScaleInput::Saturated {
         true => {
             let decisions = result.courses.iter().flat_map(|it| it.course.decisions.clone());
-            KeptCurve::keep(settings, &system, &goal, &decisions.collect::<Vec<_>>())
+            kept_curve::keep(settings, &system, &goal, &decisions.collect::<Vec<_>>())
         }
         false => Ok(None),
     };
@@ -183,17 +174,17 @@ fn scale_in(
 }
 
 /// Shows the remarks on the whole result, and its location.
-fn show_end(result: &ScaleResult, folder: &RunFolder, observer: &dyn Observer) {
+fn show_end(result: &ScaleFile, folder: &RunFolder, observer: &dyn Observer) {
     for fault in &result.faults {
         observer.message(&format!("after the run: {fault}"));
     }
     if !result.objections.is_empty() {
-        observer.answer(&format!("no setting counts: {}\n", result.objections));
+        observer.answer(&format!("no setting counts: {}\n", result.objections.join("; ")));
     }
     if let Some(kept) = &result.kept_curve {
-        observer.answer(&kept.text());
+        observer.answer(&kept_curve::text(kept));
     }
-    if let Some(remark) = deviations::remark(result.rules, &result.deviations) {
+    if let Some(remark) = deviations::remark(&result.rules, &result.deviations) {
         observer.answer(&format!("note: {remark}\n"));
     }
     observer.answer(&format!("all in {}\n", folder.name().display()));

@@ -1,6 +1,6 @@
 //! A page: its head, the runs on it one after another, and its foot.
 
-use proctor_results::{DetailLog, Run, RunKind, RunSummary, Series, SeriesKind, WholeRun};
+use proctor_results::{DetailLog, PolicyResult, Run, RunKind, RunSummary, Series, SeriesKind, WholeRun};
 
 use crate::{
     Subject,
@@ -259,14 +259,13 @@ impl Sections<'_> {
     /// Writes the sections of a search or of scaling, and returns the text below its name.
     fn series(&mut self, series: &Series) -> String {
         let figures = Figures::of(&series.json);
-        let provenance = series.provenance();
-        let what = match &series.kind {
+        let (what, benchmark, plugin, machine, settings) = match &series.kind {
             SeriesKind::FindMax(file) => {
                 self.section("search", "Search", |html| {
                     search::find_max(html, file, figures);
-                    verdict::deviations(html, &provenance.rules, &provenance.deviations);
+                    verdict::deviations(html, &file.rules, &file.deviations);
                 });
-                "The highest load"
+                ("The highest load", &file.benchmark, &file.plugin, &file.machine, &file.settings)
             }
             SeriesKind::Scale(file) => {
                 self.section("scaling", "Scaling", |html| {
@@ -274,26 +273,21 @@ impl Sections<'_> {
                         let objections = file.objections.join("; ");
                         parts::paragraph(html, &format!("No setting counts: {objections}."));
                     }
-                    verdict::deviations(html, &provenance.rules, &provenance.deviations);
-                    for (number, course) in file.courses.iter().enumerate() {
+                    verdict::deviations(html, &file.rules, &file.deviations);
+                    for (number, PolicyResult { course, .. }) in file.courses.iter().enumerate() {
                         html.leaf("h3", &[], &course.policy);
                         scaling::write(html, course, figures, &format!("courses.{number}"));
                     }
                 });
-                "Scaling"
+                ("Scaling", &file.benchmark, &file.plugin, &file.machine, &file.settings)
             }
         };
-        self.section("settings", "Settings", |html| {
-            settings::write(html, &provenance.settings, &[], figures)
-        });
+        self.section("settings", "Settings", |html| settings::write(html, settings, &[], figures));
         self.section("system", "Plugin and machine", |html| {
-            system::plugin(html, &provenance.plugin, figures);
-            system::machine(html, &provenance.machine, figures);
+            system::plugin(html, plugin, figures);
+            system::machine(html, machine, figures);
         });
-        format!(
-            "{what}: {} by {} {}",
-            provenance.benchmark, provenance.plugin.name, provenance.plugin.version
-        )
+        format!("{what}: {benchmark} by {} {}", plugin.name, plugin.version)
     }
 }
 

@@ -6,16 +6,17 @@
 //! has several runs.
 //!
 //! # Where things are
-//! - `file_names`: what the files of a folder are called; `run` tells a folder's kind; `find` looks for runs; `series`: folders of searches and scaling;
+//! - `file_names`: what the files of a folder are called; `run` tells a folder's kind; `find` looks for runs;
+//! - `series`: folders of searches and scaling, with the forms of their files;
 //! - `schema`: the parts of `result.json`, a file each; `result_file`: the whole of it; `summary`: one row of it;
 //! - `samples`, `trace`, `batches`: the measurements;
 //! - `detail`, `summary_log`: the logs of any LoadGen, which `loadgen_logs` compares with each other;
 //! - `versioned`: JSON files with a version.
 //!
 //! # Choices
-//! - Each part of a result has one type, which a run fills and every reader takes. Keys that no reader needs are read
-//!   if they have the current form, so results of an earlier host with the same schema are readable. The whole result
-//!   is also available as JSON.
+//! - Each part of a result has one type, which a run or a campaign fills and every reader takes. Keys that no reader
+//!   needs are read if they have the current form, so results of an earlier host with the same schema are readable. The
+//!   whole result is also available as JSON.
 //! - Nothing is guessed: a truncated or damaged file, or one of another version, is an error, or is reported with what
 //!   could be read.
 //! - Samples are read into memory, 16 bytes each, as in their file.
@@ -80,7 +81,11 @@ pub use schema::{
     tokens::{SearchPart, SearchStep, TokenPart},
     verdict::{Reason, VerdictPart},
 };
-pub use series::{CurvePoint, FindMaxFile, FullRun, Provenance, ScaleFile, Series, SeriesKind};
+pub use series::{
+    Series, SeriesKind,
+    find_max::{CurvePoint, FindMaxFile, FullRun, PointKind},
+    scale::{KeptCurve, PolicyResult, ScaleFile, ScaleInput, TargetBase, TargetChange, TrafficCounts},
+};
 pub use summary::{RunOutcome, RunSummary};
 pub use summary_log::SummaryLog;
 pub use trace::{IssueCall, Trace, TraceSample};

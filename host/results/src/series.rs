@@ -1,23 +1,17 @@
 //! Folders of `host find-max` and `host scale`, which have their own result instead of a run's.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+pub(crate) mod find_max;
+pub(crate) mod scale;
 
-use serde::{Deserialize, Deserializer};
+use std::path::{Path, PathBuf};
+
 use serde_json::Value;
 
+use self::{find_max::FindMaxFile, scale::ScaleFile};
 use crate::{
     error::ResultsError,
     file_names::{FIND_MAX, SCALE},
     run::folder_name,
-    schema::{
-        machine::MachinePart,
-        plugin::PluginPart,
-        scaling::ScalingPart,
-        setting::{DeviationPart, SettingPart},
-    },
     versioned::read_versioned,
 };
 
@@ -39,106 +33,6 @@ pub enum SeriesKind {
     FindMax(Box<FindMaxFile>),
     /// The setting with the highest throughput under a latency target.
     Scale(Box<ScaleFile>),
-}
-
-/// Content of `find_max.json`.
-#[derive(Debug, Clone, Deserialize)]
-pub struct FindMaxFile {
-    /// The load that was found.
-    pub load: Option<f64>,
-    /// Share of samples that may fail; above 0, the found load need not be VALID.
-    #[serde(default)]
-    pub max_error_share: f64,
-    /// Unit of the load.
-    pub unit: String,
-    /// The answer in words.
-    pub summary: String,
-    /// Bounds by name, in ns.
-    #[serde(default)]
-    pub bounds_ns: BTreeMap<String, Option<u64>>,
-    /// Probes and full runs, in their order.
-    #[serde(default)]
-    pub curve: Vec<CurvePoint>,
-    /// The full runs.
-    #[serde(default)]
-    pub full_runs: Vec<FullRun>,
-    /// Place of the search.
-    #[serde(flatten)]
-    pub provenance: Provenance,
-}
-
-/// A load that was tried.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct CurvePoint {
-    /// `probe` or `full-run`.
-    pub kind: String,
-    /// The load that was tried.
-    pub load: f64,
-    /// Median latency in ns; `None` if no query was answered.
-    pub p50_ns: Option<u64>,
-    /// 99th percentile in ns; `None` if no query was answered.
-    pub p99_ns: Option<u64>,
-    /// Side of the bound, such as `under`.
-    pub side: Option<String>,
-}
-
-/// A full run of a search.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct FullRun {
-    /// Folder, within the search's folder.
-    pub folder: String,
-    /// Load of the full run.
-    pub load: f64,
-    /// True if it was VALID.
-    pub valid: bool,
-    /// True if it met the constraints of the search, if the file says so.
-    #[serde(default)]
-    pub met: Option<bool>,
-    /// Reasons why it is not VALID.
-    #[serde(default)]
-    pub reasons: Vec<String>,
-}
-
-/// Content of `scale.json`.
-#[derive(Debug, Clone, Deserialize)]
-pub struct ScaleFile {
-    /// A course for each policy. One with reasons of a later version is left out.
-    #[serde(deserialize_with = "known_courses")]
-    pub courses: Vec<ScalingPart>,
-    /// Reasons why no setting counts, in words.
-    #[serde(default)]
-    pub objections: Vec<String>,
-    /// Place of the measurement.
-    #[serde(flatten)]
-    pub provenance: Provenance,
-}
-
-fn known_courses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ScalingPart>, D::Error> {
-    let courses = Vec::<Value>::deserialize(deserializer)?;
-    Ok(courses.into_iter().filter_map(|course| serde_json::from_value(course).ok()).collect())
-}
-
-/// The benchmark, the plugin and the machine.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Provenance {
-    /// Id of the benchmark.
-    pub benchmark: String,
-    /// Round of the rules.
-    #[serde(default)]
-    pub rules: String,
-    /// True if time was virtual.
-    #[serde(default)]
-    pub virtual_time: bool,
-    /// Rules of the round that its runs do not keep.
-    #[serde(default)]
-    pub deviations: Vec<DeviationPart>,
-    /// Plugin of the run.
-    pub plugin: PluginPart,
-    /// Machine of the run.
-    pub machine: MachinePart,
-    /// Settings by key.
-    #[serde(default)]
-    pub settings: BTreeMap<String, SettingPart>,
 }
 
 impl Series {
@@ -167,15 +61,6 @@ impl Series {
     pub fn name(&self) -> String {
         folder_name(&self.folder)
     }
-
-    /// Returns the benchmark, the plugin and the machine.
-    #[must_use]
-    pub fn provenance(&self) -> &Provenance {
-        match &self.kind {
-            SeriesKind::FindMax(file) => &file.provenance,
-            SeriesKind::Scale(file) => &file.provenance,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -202,7 +87,7 @@ mod tests {
         );
         let found = open(FIND_MAX, &search).unwrap().unwrap();
         let SeriesKind::FindMax(file) = &found.kind else { panic!("{found:?}") };
-        assert_eq!((file.load, file.curve.len(), &*found.provenance().benchmark), (Some(7.5), 2, "b"));
+        assert_eq!((file.load, file.curve.len(), &*file.benchmark), (Some(7.5), 2, "b"));
         assert_eq!([0, 1].map(|number| file.curve[number].p99_ns), [Some(2), None]);
         let scale = format!(r#"{{"schema_version":1,"courses":[],{PLACE}}}"#);
         let objections = |text: &str| match open(SCALE, text).unwrap().unwrap().kind {

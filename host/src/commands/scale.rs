@@ -2,9 +2,10 @@
 
 use clap::Args;
 use proctor_bed::Interrupt;
-use proctor_campaigns::{ScaleInput, ScaleOptions, TargetChange, scale};
+use proctor_campaigns::{ScaleOptions, scale, scale_input};
 use proctor_config::{Effective, Origin, Settings};
 use proctor_display::Terminal;
+use proctor_results::TargetChange;
 use proctor_words::{Conclusion, HostError};
 
 use super::run::RunFlags;
@@ -58,7 +59,7 @@ impl ScaleFlags {
             policies,
             rounds: self.rounds,
             duration_ns: self.run.duration.map_or(DURATION_NS, |ms| ms * 1_000_000),
-            input: ScaleInput::of(&settings),
+            input: scale_input(&settings),
             target_changes: self.target_changes(),
         };
         scale(settings, &options, &Interrupt::install(Terminal::observer())?)

@@ -1,11 +1,12 @@
 //! Formats the answer of a search for the user: a line for each finished probe, the curve, and the result.
 
+use proctor_results::{CurvePoint, PointKind};
 use proctor_search::{ConstraintSeen, Dependence, ProbeRecord, SearchEnd, Side};
 use proctor_words::text::{counted, counted_queries, duration, four_digits};
 
 use super::{
     plan::{Bound, FAILED, OUTSTANDING, SearchPlan, TOKENLESS},
-    state::{Point, PointKind, State},
+    state::State,
 };
 
 /// Width of the longest bar of the curve.
@@ -25,7 +26,7 @@ pub(crate) fn head(plan: &SearchPlan) -> String {
 }
 
 /// Returns the line of a probe or a full run.
-pub(crate) fn line(plan: &SearchPlan, point: &Point) -> String {
+pub(crate) fn line(plan: &SearchPlan, point: &CurvePoint) -> String {
     // What keeps a looser constraint than the rules have it is not VALID by that.
     let [met, not_met] = if plan.may_fail() { ["met", "not met"] } else { ["VALID", "INVALID"] };
     let verdict = match (point.kind, point.side) {
@@ -60,12 +61,12 @@ fn time(ns: Option<u64>) -> String {
 }
 
 /// Returns whether a load is bad for failed samples, or for those without their tokens, and not for its latencies.
-fn is_of_samples(point: &Point) -> bool {
+fn is_of_samples(point: &CurvePoint) -> bool {
     point.side == Side::Over && [FAILED, TOKENLESS].contains(&&*point.constraint)
 }
 
 /// Returns whether a load is bad because the limit on outstanding queries ended its probe.
-fn is_of_limit(point: &Point) -> bool {
+fn is_of_limit(point: &CurvePoint) -> bool {
     point.side == Side::Over && point.constraint == OUTSTANDING
 }
 
@@ -113,7 +114,7 @@ pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> Strin
     if state.objections.is_empty() {
         return of_end(plan, state, end);
     }
-    let objections = &state.objections;
+    let objections = state.objections.join("; ");
     match end {
         SearchEnd::Found { .. } | SearchEnd::NotConfirmed { .. } => format!("no load counts: {objections}"),
         _ => format!("{}; nor would a load count: {objections}", of_end(plan, state, end)),
@@ -284,6 +285,7 @@ mod tests {
 
     use super::super::options::FindMaxOptions;
     use super::*;
+    use crate::objections;
 
     fn plan(max_error_share: f64) -> SearchPlan {
         let settings = Loader::new().set("scenario=Server").load().unwrap();
@@ -304,7 +306,7 @@ mod tests {
         assert_eq!(state.judged(found), found);
         let objection = "the plugin could read the answers";
         let exposed = Finding::of_run(Fault::Exposed(objection.to_owned()));
-        assert!(state.objections.add(&exposed) && !state.objections.add(&exposed));
+        assert!(objections::add(&mut state.objections, &exposed));
         let end = state.judged(found);
         assert_eq!(end, SearchEnd::NotConfirmed { load: 100.0 });
         assert_eq!(summary(&plan, &state, end), format!("no load counts: {objection}"));
@@ -316,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_line_has_the_columns_of_its_head() {
-        let point = Point {
+        let point = CurvePoint {
             kind: PointKind::Probe,
             load: 812.5,
             p50_ns: Some(1_000_000),
@@ -334,7 +336,7 @@ mod tests {
             line(&plan(0.0), &point),
             "        812.5   1.000 ms   9.800 ms   12.30 ms    0.870%      48000  good (confidence 96%)\n"
         );
-        let unanswered = Point { p50_ns: None, p99_ns: None, p99_9_ns: None, ..point.clone() };
+        let unanswered = CurvePoint { p50_ns: None, p99_ns: None, p99_9_ns: None, ..point.clone() };
         assert_eq!(
             line(&plan(0.0), &unanswered),
             "        812.5          -          -          -    0.870%      48000  good (confidence 96%)\n"
@@ -345,7 +347,7 @@ mod tests {
             (0.05, Side::Under, "full run: met\n"),
             (0.05, Side::Over, "full run: not met\n"),
         ] {
-            let full = Point { kind: PointKind::FullRun, side, ..point.clone() };
+            let full = CurvePoint { kind: PointKind::FullRun, side, ..point.clone() };
             assert!(line(&plan(error_share), &full).ends_with(verdict), "{error_share}");
         }
     }

@@ -3,17 +3,13 @@
 use std::{collections::BTreeMap, io};
 
 use proctor_config::Settings;
-use proctor_results::file_names::PROBES;
-use proctor_search::{Search, SearchEnd, Side};
+use proctor_results::{CurvePoint, FullRun, SCHEMA_VERSION, file_names::PROBES};
+use proctor_search::{Search, SearchEnd};
 use proctor_vocabulary::open_regular;
 use proctor_words::{FolderError, HostError, RunFolder, SearchError, write_json};
 use serde::{Deserialize, Serialize};
 
 use super::plan::SearchPlan;
-use crate::objections::Objections;
-
-/// Version of the form of the file.
-pub(crate) const PROBES_SCHEMA_VERSION: u32 = 1;
 
 /// A search, with its presentation for people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,69 +19,31 @@ pub(crate) struct State {
     settings: BTreeMap<String, String>,
     pub(crate) search: Search,
     /// A point for each probe and full run, in execution order.
-    pub(crate) curve: Vec<Point>,
+    pub(crate) curve: Vec<CurvePoint>,
+    /// The full runs, without whether they met the constraints: `search` has that.
     pub(crate) full_runs: Vec<FullRun>,
     /// Ends of processes of the plugin, in words.
     #[serde(default)]
     pub(crate) ends: Vec<String>,
     /// Findings for which no load counts.
     #[serde(default)]
-    pub(crate) objections: Objections,
+    pub(crate) objections: Vec<String>,
     /// Reasons of the first probe whose samples failed or lacked their tokens, in words.
     #[serde(default)]
     pub(crate) causes: Vec<String>,
-}
-
-/// Latencies at a load. All in ns, of queries; none if no query was answered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Point {
-    pub(crate) kind: PointKind,
-    pub(crate) load: f64,
-    pub(crate) p50_ns: Option<u64>,
-    pub(crate) p90_ns: Option<u64>,
-    pub(crate) p99_ns: Option<u64>,
-    pub(crate) p99_9_ns: Option<u64>,
-    /// The limiting constraint, and the share of queries that missed it.
-    pub(crate) constraint: String,
-    pub(crate) over_share: f64,
-    pub(crate) side: Side,
-    pub(crate) confidence: f64,
-    pub(crate) query_count: u64,
-    /// Time from the first issue to the last completion.
-    pub(crate) duration_ns: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum PointKind {
-    Probe,
-    FullRun,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct FullRun {
-    /// Folder within the search's folder.
-    pub(crate) folder: String,
-    pub(crate) load: f64,
-    /// True if it was VALID by the rules, which no error share loosens.
-    pub(crate) valid: bool,
-    /// The metric of its result, if it has one.
-    pub(crate) metric: Option<f64>,
-    /// Reasons why it was not VALID.
-    pub(crate) reasons: Vec<String>,
 }
 
 impl State {
     /// Creates a search before its first probe.
     pub(crate) fn new(plan: &SearchPlan, settings: &Settings) -> Self {
         Self {
-            schema_version: PROBES_SCHEMA_VERSION,
+            schema_version: SCHEMA_VERSION,
             settings: deciding(plan, settings),
             search: Search::new(plan.search.clone()),
             curve: Vec::new(),
             full_runs: Vec::new(),
             ends: Vec::new(),
-            objections: Objections::default(),
+            objections: Vec::new(),
             causes: Vec::new(),
         }
     }
@@ -104,8 +62,8 @@ impl State {
         let text = open_regular(&path).and_then(io::read_to_string);
         let text = text.map_err(|error| unreadable(error.into()))?;
         let state: Self = serde_json::from_str(&text).map_err(|error| unreadable(error.into()))?;
-        if state.schema_version != PROBES_SCHEMA_VERSION {
-            let (version, known) = (state.schema_version, PROBES_SCHEMA_VERSION);
+        if state.schema_version != SCHEMA_VERSION {
+            let (version, known) = (state.schema_version, SCHEMA_VERSION);
             return Err(FolderError::OtherVersion { path, version, known }.into());
         }
         let wanted = deciding(plan, settings);

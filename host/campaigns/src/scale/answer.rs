@@ -2,14 +2,14 @@
 
 use proctor_bed::scaling::{course::infeasible, timeline::Timeline};
 use proctor_loadgen::ArrivalProcess;
-use proctor_results::ScalingPart;
+use proctor_results::{PolicyResult, ScaleInput, ScalingPart};
 use proctor_scaling::{ControlLoop, Decision, Goal, Knobs, Settled};
 use proctor_words::{
     Observer,
     text::{counted, duration, four_digits, percent, table},
 };
 
-use super::{ScaleOptions, input::ScaleInput, result::PolicyResult};
+use super::ScaleOptions;
 
 pub(super) fn head(goal: &Goal, options: &ScaleOptions, arrivals: &ArrivalProcess) -> String {
     let Goal { target_ns, tail, most, .. } = goal;
@@ -278,11 +278,10 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use proctor_results::{LatencyFrom, ScalingEvent, ScalingEventKind};
+    use proctor_results::{LatencyFrom, ScalingEvent, ScalingEventKind, TrafficCounts};
     use proctor_scaling::{Fixed, WindowRule};
 
     use super::*;
-    use crate::scale::traffic::TrafficCounts;
 
     /// A round of a policy that came to a setting, or to none.
     fn round(
@@ -343,6 +342,15 @@ mod tests {
         for text in [some, all, dead] {
             assert!(!text.contains("a: use") && !text.contains("--duration"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_result_that_is_read_and_written_again_is_the_same() {
+        let mut result = round("a", 1, Some(100.0), 0.25, 4);
+        let not_seen = ScalingEventKind::NotSeen { batches: 1, samples: 2 };
+        result.course.events.push(ScalingEvent::new(1, not_seen));
+        let json = serde_json::to_string(&result).unwrap();
+        assert_eq!(serde_json::from_str::<PolicyResult>(&json).unwrap(), result);
     }
 
     #[test]

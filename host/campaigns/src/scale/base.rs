@@ -1,44 +1,29 @@
 //! The target of `--slo-x`: a multiple of the latency of one sample on one instance, which is measured first.
 
+use proctor_results::TargetBase;
 use proctor_scaling::Seen;
 use proctor_words::text::{counted, duration};
-use serde::Serialize;
 
-/// A target that is a multiple of a measured latency, as in the DNNScaler paper (section 4).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(crate) struct Base {
-    /// The multiple, as in the setting.
-    slo_x: f64,
-    /// Mean latency of one sample at a time on one instance, in ns.
-    mean_ns: f64,
-    /// Number of batches that the mean is taken over.
-    batches: u64,
-    /// The resulting target, in ms, as the setting `slo_ms` has it.
-    slo_ms: f64,
+/// Returns the target of a multiple of the mean that was seen.
+pub(super) fn base(slo_x: f64, seen: &Seen) -> TargetBase {
+    let Seen { mean_ns, batches, .. } = *seen;
+    let target_ns = (slo_x * mean_ns).round().max(1.0);
+    TargetBase { slo_x, mean_ns, batches, slo_ms: target_ns / 1e6 }
 }
 
-impl Base {
-    /// Returns the target of a multiple of the mean that was seen.
-    pub(super) fn new(slo_x: f64, seen: &Seen) -> Self {
-        let Seen { mean_ns, batches, .. } = *seen;
-        let target_ns = (slo_x * mean_ns).round().max(1.0);
-        Self { slo_x, mean_ns, batches, slo_ms: target_ns / 1e6 }
-    }
+/// Returns the target, in ns.
+pub(super) fn target_ns(base: &TargetBase) -> u64 {
+    (base.slo_ms * 1e6).round() as u64
+}
 
-    /// Returns the target, in ns.
-    pub(super) fn target_ns(&self) -> u64 {
-        (self.slo_ms * 1e6).round() as u64
-    }
-
-    /// Returns the line for the user.
-    pub(super) fn text(&self) -> String {
-        let Self { slo_x, mean_ns, batches, slo_ms } = self;
-        format!(
-            "one sample on one instance takes {} on average, over {}; {slo_x} times that is the target, --slo-ms {slo_ms}\n",
-            duration(mean_ns.round() as u64),
-            counted(*batches, "sample")
-        )
-    }
+/// Returns the line for the user.
+pub(super) fn text(base: &TargetBase) -> String {
+    let TargetBase { slo_x, mean_ns, batches, slo_ms } = base;
+    format!(
+        "one sample on one instance takes {} on average, over {}; {slo_x} times that is the target, --slo-ms {slo_ms}\n",
+        duration(mean_ns.round() as u64),
+        counted(*batches, "sample")
+    )
 }
 
 #[cfg(test)]
@@ -60,10 +45,10 @@ mod tests {
             throughput_qps: 1.0,
             served_qps: None,
         };
-        let base = Base::new(3.0, &seen);
-        assert_eq!((base.target_ns(), base.slo_ms), (12_300_001, 12.300_001));
-        let text = "one sample on one instance takes 4.100 ms on average, over 100 samples; 3 times that is the target, \
+        let base = base(3.0, &seen);
+        assert_eq!((target_ns(&base), base.slo_ms), (12_300_001, 12.300_001));
+        let line = "one sample on one instance takes 4.100 ms on average, over 100 samples; 3 times that is the target, \
                     --slo-ms 12.300001\n";
-        assert_eq!(base.text(), text);
+        assert_eq!(text(&base), line);
     }
 }

@@ -2,35 +2,20 @@
 
 use proctor_config::{Origin, Settings};
 use proctor_loadgen::TestSettings;
-use serde::Serialize;
+use proctor_results::ScaleInput;
 
-/// Arrival of samples at a scaled system.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum ScaleInput {
-    /// Another sample is always waiting, so latency is service time, from the start of a batch to its end.
-    Saturated,
-    /// Samples arrive by the arrival process of the settings. Latency counts from the arrival.
-    Arrivals {
-        /// Mean rate, in samples in a second.
-        rate_qps: f64,
-    },
-}
-
-impl ScaleInput {
-    /// Returns arrivals at `server_target_qps` if the user or a trace of arrivals gives it, and else saturated input.
-    #[must_use]
-    pub fn of(settings: &Settings) -> Self {
-        let rate_qps = settings.test.server_target_qps;
-        let default_qps = TestSettings::default().server_target_qps;
-        let is_given = match settings.origin("server_target_qps") {
-            Some(Origin::Trace { .. }) => true,
-            // The published mlperf.conf has LoadGen's default as a placeholder.
-            Some(Origin::LoadGenConf { .. }) => (rate_qps - default_qps).abs() > f64::EPSILON,
-            origin => origin.is_some_and(Origin::is_user),
-        };
-        if is_given { Self::Arrivals { rate_qps } } else { Self::Saturated }
-    }
+/// Returns arrivals at `server_target_qps` if the user or a trace of arrivals gives it, and else saturated input.
+#[must_use]
+pub fn scale_input(settings: &Settings) -> ScaleInput {
+    let rate_qps = settings.test.server_target_qps;
+    let default_qps = TestSettings::default().server_target_qps;
+    let is_given = match settings.origin("server_target_qps") {
+        Some(Origin::Trace { .. }) => true,
+        // The published mlperf.conf has LoadGen's default as a placeholder.
+        Some(Origin::LoadGenConf { .. }) => (rate_qps - default_qps).abs() > f64::EPSILON,
+        origin => origin.is_some_and(Origin::is_user),
+    };
+    if is_given { ScaleInput::Arrivals { rate_qps } } else { ScaleInput::Saturated }
 }
 
 #[cfg(test)]
@@ -48,7 +33,7 @@ mod tests {
             path
         };
         let server = || Loader::new().set("scenario=Server");
-        let input = |loader: Loader| ScaleInput::of(&loader.load().unwrap());
+        let input = |loader: Loader| scale_input(&loader.load().unwrap());
         let at_300 = ScaleInput::Arrivals { rate_qps: 300.0 };
         assert_eq!(input(server().set("server_target_qps=300")), at_300);
         assert_eq!(input(server().set("target_qps=300")), at_300);

@@ -12,14 +12,12 @@ use proctor_bed::{
 };
 use proctor_config::RunSettings;
 use proctor_loadgen::{Histogram, IssueDelay, QuerySampleLibrary};
-use proctor_results::LatencyFrom;
+use proctor_results::{LatencyFrom, PolicyResult, ScaleInput, TargetBase};
 use proctor_scaling::{Goal, OneSample, ScalingPolicy};
 use proctor_vocabulary::SampleIndex;
 use proctor_words::{HostError, PluginError, ScalingError};
 
-use super::{
-    ScaleOptions, answer::Shown, base::Base, input::ScaleInput, result::PolicyResult, traffic::Traffic,
-};
+use super::{ScaleOptions, answer::Shown, base::base, traffic::Traffic};
 
 /// Step by which virtual time advances at the end until nothing is outstanding, in ns.
 const DRAIN_STEP_NS: u64 = 1_000_000_000;
@@ -67,7 +65,7 @@ pub(super) fn measure_base(
     options: &ScaleOptions,
     goal: Goal,
     slo_x: f64,
-) -> Result<(Base, Vec<Fault>), HostError> {
+) -> Result<(TargetBase, Vec<Fault>), HostError> {
     let observer = bed.interrupt().observer();
     observer
         .message("measuring the latency of one sample on one instance, which the target is a multiple of");
@@ -80,7 +78,7 @@ pub(super) fn measure_base(
     let of_window = result.course.decisions.iter().find_map(|decision| decision.seen);
     let is_sound = result.hung == 0 && result.counts.failed == 0;
     let seen = of_window.filter(|_| is_sound).ok_or_else(|| no_base(&result, options))?;
-    Ok((Base::new(slo_x, &seen), faults))
+    Ok((base(slo_x, &seen), faults))
 }
 
 /// Returns the error if samples failed, the instance did not come back, or too few batches did.

@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use proctor_bed::scaling::system::Intake;
+use proctor_results::TrafficCounts;
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex};
 
 /// Samples that are issued one by one, each by a client that has one outstanding at a time.
@@ -31,17 +32,6 @@ pub(crate) struct Traffic {
     failed: AtomicU64,
     unknown: AtomicU64,
     refused: AtomicU64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub(crate) struct TrafficCounts {
-    /// Number of samples with an answer.
-    pub(crate) completed: u64,
-    pub(crate) failed: u64,
-    /// Number of answers to samples that were not outstanding.
-    pub(crate) unknown: u64,
-    /// Number of arrivals that were not issued, because too many samples were outstanding.
-    pub(crate) refused: u64,
 }
 
 /// Maximum number of samples issued in one call.

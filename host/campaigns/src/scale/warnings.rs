@@ -3,11 +3,10 @@
 
 use proctor_config::{Effective, Origin, QslCounts, Settings, Value, keys};
 use proctor_loadgen::{ArrivalProcess, TestSettings};
+use proctor_results::ScaleInput;
 use proctor_run::warnings::{effect, of_arrivals, of_scheduler, refuse_if_strict};
 use proctor_vocabulary::{Scenario, TestMode};
 use proctor_words::HostError;
-
-use crate::scale::input::ScaleInput;
 
 /// The setting that `--duration` gives, which has an effect by that flag alone.
 const MIN_DURATION: &str = "min_duration_ms";
@@ -166,9 +165,10 @@ mod tests {
     use proctor_config::{Key, Kind, Loader};
 
     use super::*;
+    use crate::scale::input::scale_input;
 
     fn check_for_a_minute(settings: &mut Settings) {
-        let (counts, input) = (settings.benchmark.qsl, ScaleInput::of(settings));
+        let (counts, input) = (settings.benchmark.qsl, scale_input(settings));
         check(settings, counts, input, 60_000).unwrap();
     }
 
@@ -278,7 +278,7 @@ mod tests {
         std::fs::write(&path, "*.Server.target_qps = 1.0\n").unwrap();
         let loader = Loader::new().set("policy=joint").set("scenario=Server").user_conf(path);
         let mut settings = loader.load().unwrap();
-        assert_eq!(ScaleInput::of(&settings), ScaleInput::Saturated);
+        assert_eq!(scale_input(&settings), ScaleInput::Saturated);
         check_for_a_minute(&mut settings);
         assert!(
             settings.warnings[0].contains("user.conf: line 1: a target_qps of 1"),

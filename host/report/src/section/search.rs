@@ -1,6 +1,6 @@
 //! Shows a search for the highest load: its trials, and on which side of the bound each fell.
 
-use proctor_results::{CurvePoint, FindMaxFile, SearchPart};
+use proctor_results::{CurvePoint, FindMaxFile, PointKind, SearchPart};
 
 use crate::{
     draw::{
@@ -124,13 +124,17 @@ pub(crate) fn find_max(html: &mut Html, file: &FindMaxFile, figures: Figures) {
     folded(html, "Everything that was tried, as numbers", |html| {
         table(html, "Curve", &["kind", "load", "p50", "p90", "p99", "p99.9", "side"], |html| {
             for (number, point) in file.curve.iter().enumerate() {
-                row(html, &point.kind.replace(['-', '_'], " "), |html| {
+                let kind = match point.kind {
+                    PointKind::Probe => "probe",
+                    PointKind::FullRun => "full run",
+                };
+                row(html, kind, |html| {
                     let key = |name: &str| format!("curve.{number}.{name}");
                     cell(html, |html| figures.show_in(html, &key("load"), Unit::named(&file.unit)));
                     for name in ["p50_ns", "p90_ns", "p99_ns", "p99_9_ns"] {
                         cell(html, |html| figures.show(html, &key(name)));
                     }
-                    cell(html, |html| html.text(point.side.as_deref().unwrap_or("")));
+                    cell(html, |html| html.text(if point.is_under() { "under" } else { "over" }));
                 });
             }
         });
@@ -155,7 +159,7 @@ fn curve(html: &mut Html, file: &FindMaxFile) {
     picture.line("second", tails);
     for point in &points {
         let Some(p99) = point.p99_ns.map(|ns| ns as f64) else { continue };
-        if point.side.as_deref() == Some("under") {
+        if point.is_under() {
             picture.mark("good", Shape::Disc, point.load, p99);
         } else {
             picture.mark("bad", Shape::Cross, point.load, p99);
