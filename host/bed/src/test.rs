@@ -7,7 +7,7 @@ use std::path::Path;
 use proctor_config::MetricKind;
 use proctor_loadgen::{Finding, Progress, Rule, TestOutcome, TestSettings, ViolationKind};
 use proctor_noise::Noise;
-use proctor_results::{MetricPart, file_names::BATCHES};
+use proctor_results::{Batches, MetricPart, file_names::BATCHES};
 use proctor_vocabulary::TestMode;
 use proctor_words::{HostError, Observer, write_json};
 
@@ -19,7 +19,6 @@ use crate::{
         energy::{NoEnergy, PackageEnergy},
         figures::{is_of_tokens, metric, peak_metric, withheld},
     },
-    plugin_instance::batch_log::BatchFile,
     system::SystemReport,
     test::watch::Watch,
 };
@@ -78,7 +77,7 @@ pub struct Test {
     /// Report of the system under test.
     pub system: SystemReport,
     /// Slowest batches and some others, if they are kept.
-    pub batches: Option<BatchFile>,
+    pub batches: Option<Batches>,
     /// True if the plugin is left alone: it hangs, or has not completed its samples.
     pub is_abandoned: bool,
     /// Energy from the start to the stop of a performance test in real time, in joules, if the plugin counts it.

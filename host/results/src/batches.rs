@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{error::ResultsError, samples::Samples, schema::test::TestPart, versioned::read_versioned};
 
@@ -10,8 +10,10 @@ use crate::{error::ResultsError, samples::Samples, schema::test::TestPart, versi
 const INSTANT_MAX_NS: u64 = u64::MAX >> 1;
 
 /// The batches that a run has kept.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Batches {
+    /// Version of the form of the file.
+    pub schema_version: u32,
     /// Number of all completed batches.
     pub batch_count: u64,
     /// Every batch of an instance whose number is a multiple of this is in `even`.
@@ -23,7 +25,7 @@ pub struct Batches {
 }
 
 /// A batch, with its first sample, which has waited longest. Instants are in ns from the start of issuing.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Batch {
     /// Number of the sample: its place in `samples.bin`.
     pub sequence: u64,
@@ -44,7 +46,7 @@ pub struct Batch {
 }
 
 /// A stage of the plugin's work on a batch.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct BatchStage {
     /// Name of the stage.
     pub name: String,
@@ -209,6 +211,7 @@ mod tests {
     use proctor_loadgen::SampleRecord;
 
     use super::*;
+    use crate::versioned::SCHEMA_VERSION;
 
     #[test]
     fn a_latency_is_queue_forming_and_execution() {
@@ -279,6 +282,7 @@ mod tests {
             stages: Vec::new(),
         };
         let of = |batch_count, batch| Batches {
+            schema_version: SCHEMA_VERSION,
             batch_count,
             even_stride: 1,
             slowest: vec![batch],

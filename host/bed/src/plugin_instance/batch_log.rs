@@ -8,13 +8,11 @@ use std::{cmp::Reverse, sync::Arc};
 use parking_lot::Mutex;
 use proctor_loadgen::{Progress, TestOutcome};
 use proctor_plugin_host::Stage;
+use proctor_results::{Batch, BatchStage, Batches, SCHEMA_VERSION};
 use proctor_vocabulary::QuerySample;
 use proctor_words::spans::TARGET;
-use serde::Serialize;
 use tracing::{Span, error_span};
 
-/// Version of the form of the file.
-const SCHEMA_VERSION: u32 = 1;
 /// Maximum number of slowest batches that an instance keeps.
 const SLOWEST_MAX: usize = 128;
 /// Number of evenly selected batches per instance at which every second one is dropped.
@@ -41,44 +39,13 @@ pub(crate) struct InstanceBatches {
 struct Kept {
     /// Number of batches, including batches with failed samples.
     count: u64,
-    slowest: Vec<KeptBatch>,
+    slowest: Vec<Batch>,
     /// Smallest latency among the slowest batches, once the list is full.
     threshold_ns: u64,
     /// Kept batches with their numbers, from 0.
-    even: Vec<(u64, KeptBatch)>,
+    even: Vec<(u64, Batch)>,
     /// Every batch whose number is a multiple of this is among the evenly chosen, unless a sample of it failed.
     stride: u64,
-}
-
-/// One batch. Instants are in ns from the start of issuing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct KeptBatch {
-    sequence: u64,
-    instance: u32,
-    sample_count: usize,
-    scheduled_ns: u64,
-    free_ns: Option<u64>,
-    started_ns: u64,
-    completed_ns: u64,
-    stages: Vec<KeptStage>,
-}
-
-/// A stage of the plugin's work on a batch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct KeptStage {
-    name: String,
-    start_ns: u64,
-    end_ns: u64,
-}
-
-/// The file.
-#[derive(Debug, Serialize)]
-pub struct BatchFile {
-    schema_version: u32,
-    batch_count: u64,
-    even_stride: u64,
-    slowest: Vec<KeptBatch>,
-    even: Vec<KeptBatch>,
 }
 
 impl BatchLog {
@@ -95,7 +62,7 @@ impl BatchLog {
     }
 
     /// Returns the file of the log; `None` if there were no batches, or several phases, whose instants begin again.
-    pub(crate) fn file(&self, outcome: &TestOutcome) -> Option<BatchFile> {
+    pub(crate) fn file(&self, outcome: &TestOutcome) -> Option<Batches> {
         let instances = self.0.lock();
         let all: Vec<_> = instances.iter().map(|kept| kept.lock()).collect();
         let batch_count = all.iter().map(|kept| kept.count).sum();
@@ -110,40 +77,38 @@ impl BatchLog {
         let even = even.filter(|(number, _)| number.is_multiple_of(even_stride));
         let mut even: Vec<_> = even.map(|(_, batch)| batch.clone()).collect();
         even.sort_by_key(|batch| (batch.started_ns, batch.sequence));
-        Some(BatchFile { schema_version: SCHEMA_VERSION, batch_count, even_stride, slowest, even })
+        Some(Batches { schema_version: SCHEMA_VERSION, batch_count, even_stride, slowest, even })
     }
 }
 
-impl BatchFile {
-    /// Emits each batch, and the stages of the plugin's work on it, as spans within `timed_part`, which began
-    /// at `begun_ns`.
-    pub(crate) fn tell(&self, begun_ns: u64, timed_part: &Span) {
-        let mut all: Vec<_> = self.slowest.iter().chain(&self.even).collect();
-        all.sort_by_key(|batch| (batch.instance, batch.started_ns, batch.sequence));
-        all.dedup_by_key(|batch| (batch.instance, batch.sequence));
-        for batch in all {
-            let KeptBatch { sequence, instance, started_ns, completed_ns, .. } = *batch;
-            let told = error_span!(
+/// Emits each batch, and the stages of the plugin's work on it, as spans within `timed_part`, which began
+/// at `begun_ns`.
+pub(crate) fn tell(batches: &Batches, begun_ns: u64, timed_part: &Span) {
+    let mut all: Vec<_> = batches.slowest.iter().chain(&batches.even).collect();
+    all.sort_by_key(|batch| (batch.instance, batch.started_ns, batch.sequence));
+    all.dedup_by_key(|batch| (batch.instance, batch.sequence));
+    for batch in all {
+        let Batch { sequence, instance, started_ns, completed_ns, .. } = *batch;
+        let told = error_span!(
+            target: TARGET,
+            parent: timed_part,
+            "batch",
+            begin_ns = begun_ns + started_ns,
+            end_ns = begun_ns + completed_ns,
+            instance,
+            sequence,
+            samples = batch.sample_count
+        );
+        for stage in &batch.stages {
+            drop(error_span!(
                 target: TARGET,
-                parent: timed_part,
-                "batch",
-                begin_ns = begun_ns + started_ns,
-                end_ns = begun_ns + completed_ns,
-                instance,
-                sequence,
-                samples = batch.sample_count
-            );
-            for stage in &batch.stages {
-                drop(error_span!(
-                    target: TARGET,
-                    parent: &told,
-                    "stage",
-                    stage = stage.name,
-                    begin_ns = begun_ns + stage.start_ns,
-                    end_ns = begun_ns + stage.end_ns,
-                    instance
-                ));
-            }
+                parent: &told,
+                "stage",
+                stage = stage.name,
+                begin_ns = begun_ns + stage.start_ns,
+                end_ns = begun_ns + stage.end_ns,
+                instance
+            ));
         }
     }
 }
@@ -184,17 +149,17 @@ impl InstanceBatches {
             return;
         }
         let since = |instant_ns: u64| instant_ns.saturating_sub(origin_ns);
-        let batch = KeptBatch {
+        let batch = Batch {
             sequence,
             instance: self.instance,
-            sample_count: batch.len(),
+            sample_count: batch.len() as u64,
             scheduled_ns: record.scheduled_ns,
             free_ns,
             started_ns: since(self.started_ns),
             completed_ns,
             stages: stages
                 .iter()
-                .map(|stage| KeptStage {
+                .map(|stage| BatchStage {
                     name: stage.name().to_owned(),
                     start_ns: since(stage.begin_ns),
                     end_ns: since(stage.end_ns),
@@ -215,17 +180,17 @@ impl Kept {
         self.slowest.len() < SLOWEST_MAX || latency_ns > self.threshold_ns
     }
 
-    fn keep_slow(&mut self, batch: KeptBatch) {
+    fn keep_slow(&mut self, batch: Batch) {
         if self.slowest.len() < SLOWEST_MAX {
             self.slowest.push(batch);
         } else if let Some(fastest) = self.slowest.iter_mut().min_by_key(|kept| kept.latency_ns()) {
             *fastest = batch;
         }
-        self.threshold_ns = self.slowest.iter().map(KeptBatch::latency_ns).min().unwrap_or(0);
+        self.threshold_ns = self.slowest.iter().map(Batch::latency_ns).min().unwrap_or(0);
     }
 
     /// Keeps the batch of this number, which is a multiple of the stride.
-    fn keep_evenly(&mut self, number: u64, batch: KeptBatch) {
+    fn keep_evenly(&mut self, number: u64, batch: Batch) {
         self.even.push((number, batch));
         // If batches are missing, once may not be enough.
         while self.even.len() >= EVEN_MAX {
@@ -236,18 +201,12 @@ impl Kept {
     }
 }
 
-impl KeptBatch {
-    fn latency_ns(&self) -> u64 {
-        self.completed_ns - self.scheduled_ns
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn batch(sequence: u64, latency_ns: u64) -> KeptBatch {
-        KeptBatch {
+    fn batch(sequence: u64, latency_ns: u64) -> Batch {
+        Batch {
             sequence,
             instance: 0,
             sample_count: 1,
@@ -276,7 +235,7 @@ mod tests {
         }
         let mut latencies: Vec<_> = (0..count).map(latency).collect();
         latencies.sort_unstable();
-        let mut slowest: Vec<_> = kept.slowest.iter().map(KeptBatch::latency_ns).collect();
+        let mut slowest: Vec<_> = kept.slowest.iter().map(Batch::latency_ns).collect();
         slowest.sort_unstable();
         assert_eq!(slowest, latencies[latencies.len() - SLOWEST_MAX..]);
         assert!(kept.even.len() >= EVEN_MAX / 2 && kept.even.len() < EVEN_MAX);

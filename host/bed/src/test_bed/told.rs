@@ -2,11 +2,12 @@
 //! way.
 
 use proctor_loadgen::TestOutcome;
+use proctor_results::Batches;
 use proctor_vocabulary::TestMode;
 use proctor_words::{enter, spans::TARGET};
 use tracing::{error_span, span::EnteredSpan};
 
-use crate::{clock::HostClock, plugin_instance::batch_log::BatchFile, test_bed::TestBed};
+use crate::{clock::HostClock, plugin_instance::batch_log, test_bed::TestBed};
 
 /// Enters the span of a test in this mode.
 pub(super) fn span_of(mode: TestMode) -> EnteredSpan {
@@ -38,7 +39,7 @@ impl TestBed<'_> {
 
     /// Reports the timed parts of a finished test, with the batches kept from it. In virtual time they have
     /// no place next to the program's own work.
-    pub(super) fn tell_timed_parts(&self, outcome: &TestOutcome, batches: Option<&BatchFile>) {
+    pub(super) fn tell_timed_parts(&self, outcome: &TestOutcome, batches: Option<&Batches>) {
         let HostClock::Real(clock) = &self.clock else { return };
         for phase in &outcome.phases {
             let Some(begun_ns) = phase.begun_ns() else { continue };
@@ -51,7 +52,7 @@ impl TestBed<'_> {
                 queries = phase.record.issued_query_count
             );
             // They are kept of a test of one phase alone.
-            batches.into_iter().for_each(|batches| batches.tell(begin_ns, &part));
+            batches.into_iter().for_each(|batches| batch_log::tell(batches, begin_ns, &part));
         }
     }
 }
