@@ -172,7 +172,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::{judgement::State, quantity::Quantity};
+    use crate::judgement::State;
 
     const ISSUERS: Issuers = Issuers { count: 1, name: "issuer-" };
 
@@ -203,10 +203,8 @@ mod tests {
         let noise = guard.noise(600);
         assert_eq!((noise.state, noise.interval_count, noise.cost.reading_count), (State::Noisy, 2, 4));
         assert_eq!(noise.observed_ns, 2_000_900_000);
-        let foreign: Vec<_> =
-            noise.series.rows.iter().map(|(_, values, _)| values.get(Quantity::Foreign)).collect();
         // Of the two accounts the one by ticks is the smaller: the rest of a moment has no ticks.
-        assert_eq!(foreign, [Some(800_000_000), Some(0)]);
+        assert_eq!(noise.series.columns.foreign_ns, Some(vec![Some(800_000_000), Some(0)]));
         assert_eq!(noise.noisy_intervals.len(), 1);
     }
 
@@ -222,10 +220,10 @@ mod tests {
         }
         guard.end(now_ns);
         let noise = guard.noise(0);
-        let rows = noise.series.rows;
-        assert!((300..=INTERVAL_COUNT_MAX).contains(&rows.len()), "{}", rows.len());
+        let ends_ns = noise.series.end_ns;
+        assert!((300..=INTERVAL_COUNT_MAX).contains(&ends_ns.len()), "{}", ends_ns.len());
         assert_eq!((noise.series.interval_ns, noise.observed_ns), (8 * INTERVAL_NS, now_ns));
-        assert!(rows.is_sorted_by_key(|(end_ns, ..)| *end_ns));
+        assert!(ends_ns.is_sorted());
     }
 
     #[test]

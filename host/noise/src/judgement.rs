@@ -3,24 +3,31 @@
 //! They rest on two facts: an event that takes more than one hundredth of the time can move a 99th percentile, and the
 //! system counts in ticks of 10 ms, where one more or less is chance. docs/noise.md has the reason for each.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
 use crate::{
     interval::Interval,
     quantity::{Quantity, Values},
 };
 
 /// Quietness of a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum State {
     /// At most 1 % of the time was in noisy intervals, too little for a 99th percentile to show.
     Quiet,
     /// More of the time was in such intervals.
     Noisy,
     /// The times of the processors could not be read.
+    #[default]
     Unknown,
 }
 
 /// Kind of disturbance of an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CauseKind {
     /// The hypervisor gave the processors to others.
     Steal,
@@ -39,7 +46,7 @@ pub enum CauseKind {
 }
 
 /// Disturbance of an interval, and the limit that it broke.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Cause {
     /// Kind of the cause.
     pub kind: CauseKind,
@@ -48,7 +55,7 @@ pub struct Cause {
     /// Threshold from which the value counts; a frequency counts below it.
     pub threshold: u64,
     /// Unit of both: `ns`, `count` or `kHz`.
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
 }
 
 /// Circumstances that the limits depend on besides the interval.
@@ -142,7 +149,7 @@ impl CauseKind {
             Self::InvoluntarySwitches => values.get(Quantity::Foreign)? >= foreign_trace_ns(lasted_ns, scale),
             _ => true,
         };
-        (is_broken && is_of_others).then(|| Cause { kind: self, value, threshold, unit: self.unit() })
+        (is_broken && is_of_others).then(|| Cause { kind: self, value, threshold, unit: self.unit().into() })
     }
 }
 

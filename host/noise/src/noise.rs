@@ -1,17 +1,21 @@
 //! How quiet the machine was.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     interval::Interval,
     judgement::{Cause, Scale, State, causes},
-    quantity::{Quantity, Values},
+    quantity::{Quantities, Quantity, Values},
 };
 
-/// Noise of the machine while a test ran. Instants are in ns from the start of issuing.
-#[derive(Debug, Clone, PartialEq)]
+/// Noise of the machine while a test ran, in the form of a result. Instants are in ns from the start of issuing.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default)]
 pub struct Noise {
     /// Quiet, noisy, or not known.
     pub state: State,
     /// Reason why the noise is unknown, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown_reason: Option<String>,
     /// Time that was observed, from the start of issuing.
     pub observed_ns: u64,
@@ -38,7 +42,7 @@ pub struct Noise {
 }
 
 /// An interval that was not quiet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct NoisyInterval {
     /// Begin of the interval, in ns from the start of issuing.
     pub begin_ns: u64,
@@ -49,7 +53,8 @@ pub struct NoisyInterval {
 }
 
 /// Processor time of the guard's own thread.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default)]
 pub struct Cost {
     /// Total time of the guard's thread.
     pub thread_ns: u64,
@@ -59,13 +64,19 @@ pub struct Cost {
     pub reading_count: u64,
 }
 
-/// Quantities by interval. Each interval ends where the next one begins, and the first begins at 0.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Quantities by interval, in columns. Each interval ends where the next one begins, and the first begins at 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
 pub struct Series {
     /// Nominal length of an interval. The last one has from a half to one and a half of it, if there are several.
     pub interval_ns: u64,
-    /// End and values of each interval, and whether it was noisy.
-    pub rows: Vec<(u64, Values, bool)>,
+    /// End of each interval.
+    pub end_ns: Vec<u64>,
+    /// True for those that were noisy.
+    pub is_noisy: Vec<bool>,
+    /// Values of each; `None` in place of a column without any value.
+    #[serde(flatten)]
+    pub columns: Quantities<Option<Vec<Option<u64>>>>,
 }
 
 impl Noise {
@@ -75,16 +86,21 @@ impl Noise {
         let scale = scale(intervals, processor_count, issuing_thread_count);
         let from_start = |ns: u64| ns.saturating_sub(start_ns);
         let mut noisy_intervals = Vec::new();
-        let mut rows = Vec::with_capacity(intervals.len());
+        let (mut ends_ns, mut is_noisy) = (Vec::new(), Vec::new());
         for interval in intervals {
             let causes = causes(interval, scale);
             let (begin_ns, end_ns) = (from_start(interval.begin_ns), from_start(interval.end_ns));
-            rows.push((end_ns, interval.values, !causes.is_empty()));
+            ends_ns.push(end_ns);
+            is_noisy.push(!causes.is_empty());
             if !causes.is_empty() {
                 noisy_intervals.push(NoisyInterval { begin_ns, end_ns, causes });
             }
         }
-        let observed_ns = rows.last().map_or(0, |(end_ns, ..)| *end_ns);
+        let column = |quantity| {
+            let column: Vec<_> = intervals.iter().map(|it| it.values.get(quantity)).collect();
+            Some(column).filter(|column| column.iter().any(Option::is_some))
+        };
+        let observed_ns = ends_ns.last().copied().unwrap_or(0);
         let noisy_ns = noisy_intervals.iter().map(|it| it.end_ns - it.begin_ns).sum::<u64>();
         let totals = intervals.iter().fold(Values::default(), |sum, interval| sum.and(interval.values));
         let is_known = totals.get(Quantity::Foreign).is_some();
@@ -112,7 +128,7 @@ impl Noise {
             totals,
             noisy_intervals,
             cost,
-            series: Series { interval_ns, rows },
+            series: Series { interval_ns, end_ns: ends_ns, is_noisy, columns: Quantities::each(column) },
         }
     }
 }
@@ -168,8 +184,10 @@ mod tests {
         assert_eq!((second.begin_ns, second.end_ns), (SECOND_NS - 5000, 2 * SECOND_NS - 5000));
         assert_eq!(second.causes[0].kind, CauseKind::ForeignLoad);
         assert_eq!(noise.totals.get(Quantity::Foreign), Some(410_000_000));
-        let is_noisy: Vec<_> = noise.series.rows.iter().map(|(.., is_noisy)| *is_noisy).collect();
+        let Series { is_noisy, columns, .. } = noise.series;
         assert_eq!(is_noisy, [false, true, false]);
+        assert_eq!(columns.foreign_ns, Some([0, 400_000_000, 10_000_000].map(Some).to_vec()));
+        assert_eq!(columns.steal_ns, None);
         assert!((noise.cost.share_of_processor - 200_000.0 / 3e9).abs() < 1e-9);
     }
 

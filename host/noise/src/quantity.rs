@@ -1,5 +1,7 @@
 //! Quantities that are measured in each interval.
 
+use serde::{Deserialize, Serialize};
+
 /// A quantity of an interval. Times are in ns, frequencies in kHz.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
@@ -25,12 +27,9 @@ pub enum Quantity {
     QuotaThrottled,
 }
 
-/// Number of quantities.
-const COUNT: usize = 10;
-
 impl Quantity {
     /// All of them.
-    pub const ALL: [Self; COUNT] = [
+    pub const ALL: [Self; 10] = [
         Self::Steal,
         Self::Foreign,
         Self::Own,
@@ -53,21 +52,60 @@ impl Quantity {
     }
 }
 
+/// Something for each quantity, by the keys of a result. docs/noise.md explains each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[expect(missing_docs, reason = "each is what it says")]
+pub struct Quantities<T> {
+    pub steal_ns: T,
+    pub foreign_ns: T,
+    pub own_ns: T,
+    pub involuntary_switches: T,
+    pub minor_faults: T,
+    pub major_faults: T,
+    pub frequency_least_khz: T,
+    pub frequency_greatest_khz: T,
+    pub thermal_throttle_events: T,
+    pub quota_throttled_ns: T,
+}
+
 /// A value for each quantity; `None` if the machine does not show it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Values([Option<u64>; COUNT]);
+pub type Values = Quantities<Option<u64>>;
+
+impl<T: Default> Quantities<T> {
+    /// Fills the place of each quantity.
+    pub(crate) fn each(of: impl Fn(Quantity) -> T) -> Self {
+        let mut all = Self::default();
+        Quantity::ALL.into_iter().for_each(|quantity| *all.place(quantity) = of(quantity));
+        all
+    }
+
+    fn place(&mut self, quantity: Quantity) -> &mut T {
+        match quantity {
+            Quantity::Steal => &mut self.steal_ns,
+            Quantity::Foreign => &mut self.foreign_ns,
+            Quantity::Own => &mut self.own_ns,
+            Quantity::InvoluntarySwitches => &mut self.involuntary_switches,
+            Quantity::MinorFaults => &mut self.minor_faults,
+            Quantity::MajorFaults => &mut self.major_faults,
+            Quantity::LeastFrequency => &mut self.frequency_least_khz,
+            Quantity::GreatestFrequency => &mut self.frequency_greatest_khz,
+            Quantity::ThermalThrottles => &mut self.thermal_throttle_events,
+            Quantity::QuotaThrottled => &mut self.quota_throttled_ns,
+        }
+    }
+}
 
 impl Values {
     /// Returns the value of a quantity.
     #[must_use]
-    pub fn get(&self, quantity: Quantity) -> Option<u64> {
-        self.0[quantity as usize]
+    pub fn get(mut self, quantity: Quantity) -> Option<u64> {
+        *self.place(quantity)
     }
 
     /// Returns the same values with another one of this quantity.
     #[must_use]
     pub fn with(mut self, quantity: Quantity, value: Option<u64>) -> Self {
-        self.0[quantity as usize] = value;
+        *self.place(quantity) = value;
         self
     }
 
@@ -75,12 +113,9 @@ impl Values {
     /// of them has is the value of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Quantity::ALL.into_iter().fold(Self::default(), |values, quantity| {
-            let value = match (self.get(quantity), other.get(quantity)) {
-                (Some(a), Some(b)) => Some(quantity.of_both(a, b)),
-                (a, b) => a.or(b),
-            };
-            values.with(quantity, value)
+        Self::each(|quantity| match (self.get(quantity), other.get(quantity)) {
+            (Some(a), Some(b)) => Some(quantity.of_both(a, b)),
+            (a, b) => a.or(b),
         })
     }
 }
@@ -91,8 +126,10 @@ mod tests {
 
     #[test]
     fn each_quantity_has_a_place_of_its_own() {
-        for (position, quantity) in Quantity::ALL.into_iter().enumerate() {
-            assert_eq!(quantity as usize, position);
+        for quantity in Quantity::ALL {
+            let values = Values::default().with(quantity, Some(1));
+            let set = Quantity::ALL.into_iter().filter(|it| values.get(*it).is_some());
+            assert_eq!(set.collect::<Vec<_>>(), [quantity]);
         }
     }
 

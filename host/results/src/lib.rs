@@ -53,6 +53,8 @@ mod summary_log;
 mod trace;
 mod versioned;
 
+pub use proctor_noise::{Noise, NoisyInterval, State as NoiseState};
+
 pub use batches::{Batch, BatchStage, Batches};
 pub use detail::DetailLog;
 pub use error::{ResultsError, with_cause};
@@ -71,9 +73,6 @@ pub use schema::{
     floor::FloorPart,
     latency::LatencyPart,
     machine::MachinePart,
-    noise::{
-        NoiseCause, NoiseCostPart, NoisePart, NoiseSeriesPart, NoiseState, NoisyInterval, QuantitiesPart,
-    },
     plugin::{DevicePart, InputPart, IsolationPart, ModelFilePart, PluginMetricPart, PluginPart, StagePart},
     scaling::{LatencyFrom, ScalingEvent, ScalingEventKind, ScalingPart, Span},
     setting::{DeviationPart, Origin, SettingPart},

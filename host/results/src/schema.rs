@@ -14,7 +14,6 @@ pub(crate) mod finding;
 pub(crate) mod floor;
 pub(crate) mod latency;
 pub(crate) mod machine;
-pub(crate) mod noise;
 pub(crate) mod plugin;
 pub(crate) mod scaling;
 pub(crate) mod setting;

@@ -1,6 +1,6 @@
 //! Shows how quiet the machine was.
 
-use proctor_results::{NoisePart, NoiseState};
+use proctor_results::{Noise, NoiseState};
 
 use crate::{
     facts::Facts,
@@ -23,7 +23,7 @@ pub(crate) struct Noisy {
 }
 
 /// Returns the noisy parts of the time; adjacent ones are merged.
-pub(crate) fn noisy(noise: &NoisePart) -> Vec<Noisy> {
+pub(crate) fn noisy(noise: &Noise) -> Vec<Noisy> {
     let mut parts: Vec<Noisy> = Vec::new();
     for interval in &noise.noisy_intervals {
         let (begin_ns, end_ns) = (interval.begin_ns as f64, interval.end_ns as f64);
@@ -59,14 +59,14 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
     }
 }
 
-fn causes(html: &mut Html, figures: Figures, noise: &NoisePart) {
+fn causes(html: &mut Html, figures: Figures, noise: &Noise) {
     table(html, "Noisy intervals", &["from", "to", "cause", "measured", "threshold"], |html| {
         for (number, interval) in noise.noisy_intervals.iter().take(INTERVALS_MAX).enumerate() {
             for (place, cause) in interval.causes.iter().enumerate() {
                 let key = format!("performance_run.noise.noisy_intervals.{number}");
                 row(html, &duration(interval.begin_ns as f64), |html| {
                     cell(html, |html| figures.show(html, &format!("{key}.end_ns")));
-                    cell(html, |html| html.text(&cause.kind.replace('_', " ")));
+                    cell(html, |html| html.text(&cause.kind.name().replace('_', " ")));
                     let unit = if cause.unit == "count" { Unit::Count } else { Unit::named(&cause.unit) };
                     for name in ["value", "threshold"] {
                         let key = format!("{key}.causes.{place}.{name}");
@@ -91,10 +91,8 @@ mod tests {
     #[test]
     fn intervals_that_touch_are_one_part() {
         let interval = |(begin_ns, end_ns)| NoisyInterval { begin_ns, end_ns, causes: Vec::new() };
-        let noise = NoisePart {
-            noisy_intervals: [(1, 2), (2, 4), (6, 8)].map(interval).to_vec(),
-            ..NoisePart::default()
-        };
+        let noise =
+            Noise { noisy_intervals: [(1, 2), (2, 4), (6, 8)].map(interval).to_vec(), ..Noise::default() };
         let parts: Vec<_> = noisy(&noise).iter().map(|it| (it.begin_ns, it.end_ns)).collect();
         assert_eq!(parts, [(1.0, 4.0), (6.0, 8.0)]);
     }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use proctor_noise::Noise;
 use serde::{Deserialize, Serialize};
 
 use super::{
     energy::{EnergyPart, ProcessorEnergyPart},
     figures::FiguresPart,
     finding::Finding,
-    noise::NoisePart,
     or_default,
     scaling::ScalingPart,
     tokens::SearchPart,
@@ -70,7 +70,7 @@ pub struct TestPart {
     pub processor_energy: Option<ProcessorEnergyPart>,
     /// Quietness of the machine in a performance test in real time; noise in a form of a later version is left out.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
-    pub noise: Option<NoisePart>,
+    pub noise: Option<Noise>,
     /// Steps of the search for the peak, if this is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchPart>,

@@ -10,7 +10,6 @@ use proctor_scheduler::Statistics;
 use super::{
     energy::{energy_of_plugin, processor_energy},
     finding::finding_part,
-    noise::noise_part,
     round::interval_part,
     tokens::{search_part, token_part},
 };
@@ -48,7 +47,7 @@ pub(super) fn test_part(test: &Test) -> TestPart {
             .map(|figures| figures_part(figures, test.has_unanswered() || test.has_tokenless())),
         energy: outcome.performance.as_ref().and_then(|_| energy_of_plugin(test)),
         processor_energy: test.package_energy.as_ref().map(|energy| processor_energy(energy, test)),
-        noise: test.noise.as_ref().map(noise_part),
+        noise: test.noise.clone(),
         search: outcome.peak_search.as_ref().map(search_part),
         scheduler: test.system.statistics.as_ref().filter(|_| is_of_one_kind).map(scheduler_part),
         scaling: test.system.scaling.clone(),
