@@ -1,9 +1,6 @@
 //! An interval between two readings.
 
-use crate::{
-    quantity::{Quantity, Values},
-    sources::Counters,
-};
+use crate::{quantity::Values, sources::Counters};
 
 /// Time after which the system's own account of the processors must have gone on.
 const ACCOUNTED_AFTER_NS: u64 = 100_000_000;
@@ -40,17 +37,18 @@ impl Interval {
             let busy = accounted_ns?.saturating_sub(idle.saturating_add(steal));
             Some(left.min(busy.saturating_sub(own)))
         })();
-        let values = Values::default()
-            .with(Quantity::Steal, steal)
-            .with(Quantity::Foreign, foreign)
-            .with(Quantity::Own, own)
-            .with(Quantity::InvoluntarySwitches, grown(|it| it.involuntary_switches))
-            .with(Quantity::MinorFaults, grown(|it| it.minor_faults))
-            .with(Quantity::MajorFaults, grown(|it| it.major_faults))
-            .with(Quantity::LeastFrequency, after.least_khz)
-            .with(Quantity::GreatestFrequency, after.greatest_khz)
-            .with(Quantity::ThermalThrottles, grown(|it| it.thermal_throttles))
-            .with(Quantity::QuotaThrottled, grown(|it| it.quota_throttled_ns));
+        let values = Values {
+            steal_ns: steal,
+            foreign_ns: foreign,
+            own_ns: own,
+            involuntary_switches: grown(|it| it.involuntary_switches),
+            minor_faults: grown(|it| it.minor_faults),
+            major_faults: grown(|it| it.major_faults),
+            frequency_least_khz: after.least_khz,
+            frequency_greatest_khz: after.greatest_khz,
+            thermal_throttle_events: grown(|it| it.thermal_throttles),
+            quota_throttled_ns: grown(|it| it.quota_throttled_ns),
+        };
         Self { begin_ns: before.at_ns, end_ns: after.at_ns, values }
     }
 
@@ -81,7 +79,7 @@ mod tests {
 
     fn values(before: Counters, after: Counters) -> [Option<u64>; 3] {
         let values = Interval::between(&before, &after, 2, TICK_NS).values;
-        [Quantity::Steal, Quantity::Foreign, Quantity::Own].map(|quantity| values.get(quantity))
+        [values.steal_ns, values.foreign_ns, values.own_ns]
     }
 
     #[test]

@@ -7,10 +7,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    interval::Interval,
-    quantity::{Quantity, Values},
-};
+use crate::{interval::Interval, quantity::Values};
 
 /// Quietness of a test.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -100,15 +97,15 @@ impl CauseKind {
         }
     }
 
-    fn quantity(self) -> Quantity {
+    fn value(self, values: &Values) -> Option<u64> {
         match self {
-            Self::Steal => Quantity::Steal,
-            Self::ForeignLoad => Quantity::Foreign,
-            Self::InvoluntarySwitches => Quantity::InvoluntarySwitches,
-            Self::MajorFaults => Quantity::MajorFaults,
-            Self::Frequency => Quantity::GreatestFrequency,
-            Self::ThermalThrottling => Quantity::ThermalThrottles,
-            Self::QuotaThrottling => Quantity::QuotaThrottled,
+            Self::Steal => values.steal_ns,
+            Self::ForeignLoad => values.foreign_ns,
+            Self::InvoluntarySwitches => values.involuntary_switches,
+            Self::MajorFaults => values.major_faults,
+            Self::Frequency => values.frequency_greatest_khz,
+            Self::ThermalThrottling => values.thermal_throttle_events,
+            Self::QuotaThrottling => values.quota_throttled_ns,
         }
     }
 
@@ -139,14 +136,14 @@ impl CauseKind {
     }
 
     fn of(self, values: &Values, lasted_ns: u64, scale: Scale) -> Option<Cause> {
-        let (value, threshold) = (values.get(self.quantity())?, self.threshold(lasted_ns, scale)?);
+        let (value, threshold) = (self.value(values)?, self.threshold(lasted_ns, scale)?);
         let is_broken = match self {
             Self::Frequency => value < threshold,
             _ => value >= threshold,
         };
         // Threads of the run itself also interrupt each other if they share a processor.
         let is_of_others = match self {
-            Self::InvoluntarySwitches => values.get(Quantity::Foreign)? >= foreign_trace_ns(lasted_ns, scale),
+            Self::InvoluntarySwitches => values.foreign_ns? >= foreign_trace_ns(lasted_ns, scale),
             _ => true,
         };
         (is_broken && is_of_others).then(|| Cause { kind: self, value, threshold, unit: self.unit().into() })
@@ -169,11 +166,12 @@ pub(crate) fn causes(interval: &Interval, scale: Scale) -> Vec<Cause> {
 mod tests {
     use super::*;
 
+    /// Place of a quantity.
+    type Place = fn(&mut Values) -> &mut Option<u64>;
+
     const SCALE: Scale = Scale { processor_count: 2, issuing_thread_count: 1, usual_khz: Some(3_000_000) };
 
-    fn kinds(lasted_ns: u64, values: &[(Quantity, u64)], scale: Scale) -> Vec<CauseKind> {
-        let with = |all: Values, (quantity, value): &(Quantity, u64)| all.with(*quantity, Some(*value));
-        let values = values.iter().fold(Values::default(), with);
+    fn kinds(lasted_ns: u64, values: Values, scale: Scale) -> Vec<CauseKind> {
         let found = causes(&Interval { begin_ns: 5, end_ns: 5 + lasted_ns, values }, scale);
         found.iter().map(|cause| cause.kind).collect()
     }
@@ -181,45 +179,52 @@ mod tests {
     #[test]
     fn each_limit_is_broken_at_its_value_and_not_below() {
         let second = 1000 * MS;
-        for (quantity, below, at, kind) in [
-            (Quantity::Steal, 20 * MS - 1, 20 * MS, CauseKind::Steal),
-            (Quantity::Foreign, 50 * MS - 1, 50 * MS, CauseKind::ForeignLoad),
-            (Quantity::MajorFaults, 0, 1, CauseKind::MajorFaults),
-            (Quantity::GreatestFrequency, 2_700_000, 2_699_999, CauseKind::Frequency),
-            (Quantity::ThermalThrottles, 0, 1, CauseKind::ThermalThrottling),
-            (Quantity::QuotaThrottled, MS - 1, MS, CauseKind::QuotaThrottling),
-        ] {
-            assert_eq!(kinds(second, &[(quantity, below)], SCALE), [], "{kind:?}");
-            assert_eq!(kinds(second, &[(quantity, at)], SCALE), [kind]);
+        let rows: [(Place, u64, u64, CauseKind); 6] = [
+            (|it| &mut it.steal_ns, 20 * MS - 1, 20 * MS, CauseKind::Steal),
+            (|it| &mut it.foreign_ns, 50 * MS - 1, 50 * MS, CauseKind::ForeignLoad),
+            (|it| &mut it.major_faults, 0, 1, CauseKind::MajorFaults),
+            (|it| &mut it.frequency_greatest_khz, 2_700_000, 2_699_999, CauseKind::Frequency),
+            (|it| &mut it.thermal_throttle_events, 0, 1, CauseKind::ThermalThrottling),
+            (|it| &mut it.quota_throttled_ns, MS - 1, MS, CauseKind::QuotaThrottling),
+        ];
+        for (place, below, at, kind) in rows {
+            let with = |value: u64| {
+                let mut values = Values::default();
+                *place(&mut values) = Some(value);
+                values
+            };
+            assert_eq!(kinds(second, with(below), SCALE), [], "{kind:?}");
+            assert_eq!(kinds(second, with(at), SCALE), [kind]);
         }
         // The doings of the plugin are no noise.
-        let own = [(Quantity::Own, u64::MAX), (Quantity::MinorFaults, u64::MAX)];
-        assert_eq!(kinds(second, &own, SCALE), []);
+        let own = Values { own_ns: Some(u64::MAX), minor_faults: Some(u64::MAX), ..Values::default() };
+        assert_eq!(kinds(second, own, SCALE), []);
     }
 
     #[test]
     fn limits_grow_with_the_machine_and_the_interval_and_not_below_the_ticks() {
         let many = Scale { processor_count: 64, issuing_thread_count: 4, usual_khz: None };
-        let foreign = |ms: u64| [(Quantity::Foreign, ms * MS)];
-        assert_eq!(kinds(1000 * MS, &foreign(639), many), []);
-        assert_eq!(kinds(1000 * MS, &foreign(640), many), [CauseKind::ForeignLoad]);
-        assert_eq!(kinds(4000 * MS, &foreign(199), SCALE), []);
-        assert_eq!(kinds(4000 * MS, &foreign(200), SCALE), [CauseKind::ForeignLoad]);
+        let foreign = |ms: u64| Values { foreign_ns: Some(ms * MS), ..Values::default() };
+        assert_eq!(kinds(1000 * MS, foreign(639), many), []);
+        assert_eq!(kinds(1000 * MS, foreign(640), many), [CauseKind::ForeignLoad]);
+        assert_eq!(kinds(4000 * MS, foreign(199), SCALE), []);
+        assert_eq!(kinds(4000 * MS, foreign(200), SCALE), [CauseKind::ForeignLoad]);
         // 10 ms of 10 ms may be one tick.
-        assert_eq!(kinds(10 * MS, &foreign(10), SCALE), []);
+        assert_eq!(kinds(10 * MS, foreign(10), SCALE), []);
     }
 
     #[test]
     fn issuing_threads_are_interrupted_by_others_only_where_there_are_others() {
+        let switches = |count| Values { involuntary_switches: Some(count), ..Values::default() };
         let of = |lasted_ms: u64, count, foreign_ms: u64, scale| {
-            let values = [(Quantity::InvoluntarySwitches, count), (Quantity::Foreign, foreign_ms * MS)];
-            kinds(lasted_ms * MS, &values, scale)
+            let values = Values { foreign_ns: Some(foreign_ms * MS), ..switches(count) };
+            kinds(lasted_ms * MS, values, scale)
         };
         assert_eq!(of(1000, 19, 25, SCALE), []);
         assert_eq!(of(1000, 20, 25, SCALE), [CauseKind::InvoluntarySwitches]);
         // Threads of the run that share a processor.
         assert_eq!(of(1000, 2000, 24, SCALE), []);
-        assert_eq!(kinds(1000 * MS, &[(Quantity::InvoluntarySwitches, 2000)], SCALE), []);
+        assert_eq!(kinds(1000 * MS, switches(2000), SCALE), []);
         let many = Scale { processor_count: 64, issuing_thread_count: 4, usual_khz: None };
         assert_eq!(of(2000, 159, 640, many), []);
         assert_eq!(of(2000, 160, 640, many), [CauseKind::InvoluntarySwitches]);

@@ -36,6 +36,6 @@ pub use crate::{
     judgement::{Cause, CauseKind, State},
     noise::{Cost, Noise, NoisyInterval, Series},
     proc_text::{busy_ticks, process_ticks},
-    quantity::{Quantities, Quantity, Values},
+    quantity::{Quantities, Values},
     sources::Issuers,
 };

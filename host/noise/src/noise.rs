@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     interval::Interval,
     judgement::{Cause, Scale, State, causes},
-    quantity::{Quantities, Quantity, Values},
+    quantity::{Quantities, Values},
 };
 
 /// Noise of the machine while a test ran, in the form of a result. Instants are in ns from the start of issuing.
@@ -96,14 +96,14 @@ impl Noise {
                 noisy_intervals.push(NoisyInterval { begin_ns, end_ns, causes });
             }
         }
-        let column = |quantity| {
-            let column: Vec<_> = intervals.iter().map(|it| it.values.get(quantity)).collect();
+        let column = |of: fn(&Values) -> Option<u64>| {
+            let column: Vec<_> = intervals.iter().map(|it| of(&it.values)).collect();
             Some(column).filter(|column| column.iter().any(Option::is_some))
         };
         let observed_ns = ends_ns.last().copied().unwrap_or(0);
         let noisy_ns = noisy_intervals.iter().map(|it| it.end_ns - it.begin_ns).sum::<u64>();
         let totals = intervals.iter().fold(Values::default(), |sum, interval| sum.and(interval.values));
-        let is_known = totals.get(Quantity::Foreign).is_some();
+        let is_known = totals.foreign_ns.is_some();
         let unknown_reason = (!is_known).then(|| match obstacle {
             Some(obstacle) => obstacle,
             None if intervals.is_empty() => "the test ended before it was observed".to_owned(),
@@ -145,7 +145,7 @@ pub(crate) struct About {
 
 /// Returns the circumstances that the limits of these intervals depend on.
 pub(crate) fn scale(intervals: &[Interval], processor_count: u64, issuing_thread_count: u64) -> Scale {
-    let of = |interval: &Interval| interval.values.get(Quantity::GreatestFrequency);
+    let of = |interval: &Interval| interval.values.frequency_greatest_khz;
     let mut khz: Vec<_> = intervals.iter().filter_map(of).collect();
     khz.sort_unstable();
     let at = |place: usize| khz.get(place).copied();
@@ -162,7 +162,7 @@ mod tests {
     const SECOND_NS: u64 = 1_000_000_000;
 
     fn interval(second: u64, foreign_ms: Option<u64>) -> Interval {
-        let values = Values::default().with(Quantity::Foreign, foreign_ms.map(|ms| ms * 1_000_000));
+        let values = Values { foreign_ns: foreign_ms.map(|ms| ms * 1_000_000), ..Values::default() };
         // Read 5 us before issuing began.
         let at = |second: u64| 7 * SECOND_NS - 5000 + second * SECOND_NS;
         Interval { begin_ns: at(second), end_ns: at(second + 1), values }
@@ -183,7 +183,7 @@ mod tests {
         let second = &noise.noisy_intervals[0];
         assert_eq!((second.begin_ns, second.end_ns), (SECOND_NS - 5000, 2 * SECOND_NS - 5000));
         assert_eq!(second.causes[0].kind, CauseKind::ForeignLoad);
-        assert_eq!(noise.totals.get(Quantity::Foreign), Some(410_000_000));
+        assert_eq!(noise.totals.foreign_ns, Some(410_000_000));
         let Series { is_noisy, columns, .. } = noise.series;
         assert_eq!(is_noisy, [false, true, false]);
         assert_eq!(columns.foreign_ns, Some([0, 400_000_000, 10_000_000].map(Some).to_vec()));
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn the_usual_frequency_is_a_median() {
         let usual_khz = |khz: &[u64]| {
-            let values = |khz: &u64| Values::default().with(Quantity::GreatestFrequency, Some(*khz));
+            let values = |khz: &u64| Values { frequency_greatest_khz: Some(*khz), ..Values::default() };
             let of = |khz| Interval { values: values(khz), ..interval(0, None) };
             scale(&khz.iter().map(of).collect::<Vec<_>>(), 2, 1).usual_khz
         };

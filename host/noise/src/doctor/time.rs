@@ -8,7 +8,6 @@ use super::{Check, CheckKind, place::Place};
 use crate::{
     interval::Interval,
     judgement::{CauseKind, Scale, causes},
-    quantity::Quantity,
     sources::{Issuers, Sources},
 };
 
@@ -52,13 +51,13 @@ fn judged(interval: &Interval, processor_count: usize) -> [Check; 2] {
     let scale = Scale { processor_count: processor_count as u64, issuing_thread_count: 1, usual_khz: None };
     let found = causes(interval, scale);
     let is_too_much = |kind| found.iter().any(|cause| cause.kind == kind);
-    let share = |quantity| {
-        let ns = interval.values.get(quantity).filter(|_| processor_count > 0)?;
+    let share = |ns: Option<u64>| {
+        let ns = ns.filter(|_| processor_count > 0)?;
         let percent = ns as f64 * 100.0 / interval.lasted_ns().max(1) as f64;
         Some(format!("{percent:.0} % of a processor, of {processor_count}"))
     };
     let no_times = "/proc/stat does not tell the times of the processors";
-    let steal = match share(Quantity::Steal) {
+    let steal = match share(interval.values.steal_ns) {
         None => CheckKind::Steal.unknown(no_times),
         Some(share) if is_too_much(CauseKind::Steal) => Check {
             command: None,
@@ -70,7 +69,7 @@ fn judged(interval: &Interval, processor_count: usize) -> [Check; 2] {
         },
         Some(share) => CheckKind::Steal.fine(share),
     };
-    let foreign = match share(Quantity::Foreign) {
+    let foreign = match share(interval.values.foreign_ns) {
         None => CheckKind::ForeignLoad.unknown(no_times),
         Some(share) if is_too_much(CauseKind::ForeignLoad) => CheckKind::ForeignLoad.advice(
             share,
@@ -91,8 +90,7 @@ mod tests {
     fn what_others_take_is_judged_as_the_guard_does() {
         let check = |steal_ms: Option<u64>, foreign_ms: Option<u64>| {
             let ns = |ms: Option<u64>| ms.map(|ms| ms * 1_000_000);
-            let values =
-                Values::default().with(Quantity::Steal, ns(steal_ms)).with(Quantity::Foreign, ns(foreign_ms));
+            let values = Values { steal_ns: ns(steal_ms), foreign_ns: ns(foreign_ms), ..Values::default() };
             judged(&Interval { begin_ns: 0, end_ns: 1_000_000_000, values }, 2)
         };
         let states = |checks: [Check; 2]| checks.map(|check| check.state);
