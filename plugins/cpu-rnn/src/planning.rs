@@ -181,7 +181,7 @@ pub fn engine_identity() -> String {
 ///
 /// # Errors
 /// In words, if the operating system gives none.
-pub fn make_team(threads: usize, cores: Vec<usize>, pin: bool) -> Result<Team, String> {
+pub(crate) fn make_team(threads: usize, cores: Vec<usize>, pin: bool) -> Result<Team, String> {
     // A caller on the core of a helper would halve both, so it stays on its own; alone it may move.
     let pin_caller = pin && (threads > 1 || !cores.is_empty());
     let options = TeamOptions { cores, pin, pin_caller, ..TeamOptions::new(threads) };
