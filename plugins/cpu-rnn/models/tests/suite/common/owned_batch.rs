@@ -1,5 +1,4 @@
-//! A batch for tests and examples.
-#![allow(dead_code, reason = "each user needs a part of it")]
+//! A batch for tests.
 
 use proctor_rnn_models::Batch;
 
