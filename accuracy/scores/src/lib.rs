@@ -7,7 +7,7 @@
 //! | module | score | agrees with |
 //! |---|---|---|
 //! | [`detection`] | the twelve figures of COCO | pycocotools, to the last bit |
-//! | [`translation`] | BLEU of tokens; BLEU of texts | the script of GNMT; sacreBLEU with 13a, to the last bit |
+//! | [`translation`] | BLEU of tokens | the script of GNMT |
 //! | [`speech`] | word error rate | jiwer, and the script of RNN-T |
 //! | [`answers`] | exact match and F1 | the script of SQuAD v1.1, to the last bit |
 //! | [`ranking`] | area under the ROC curve | scikit-learn, to 1e-12 |

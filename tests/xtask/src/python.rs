@@ -76,7 +76,7 @@ const VOLUMES: Wheels = Wheels {
 
 /// Independent implementations of the scores of accuracy; the differential test looks for them by their folder.
 const SCORES: Wheels = Wheels {
-    name: "pycocotools, sacrebleu, jiwer, scikit-learn",
+    name: "pycocotools, jiwer, scikit-learn",
     purpose: "other scores, to compare with",
     module: "pycocotools",
     folder: "target/python-pycocotools-2.0.11",

@@ -1,4 +1,4 @@
-//! Compares scores of random cases with pycocotools, sacreBLEU, jiwer, scikit-learn, and definitions written in Python.
+//! Compares scores of random cases with pycocotools, jiwer, scikit-learn, and definitions written in Python.
 //!
 //! The cases of a score are written as JSON, one for each line, and `oracle.py` answers them in one process. A few of
 //! each show whether something is broken; `at_full_count` compares all of them.
@@ -15,7 +15,7 @@ use proctor_scores::{
     round_to_five_figures,
     segmentation::{BratsDice, KitsDice},
     speech::{WordErrors, clean},
-    translation::{SacreBleu, TokenBleu, tokenize_13a},
+    translation::TokenBleu,
 };
 use serde_json::{Value, json};
 
@@ -30,8 +30,6 @@ const EXACT: f64 = 0.0;
 fn scores_of_a_few_cases_are_those_of_other_implementations() {
     average_precision(30);
     bleu_of_tokens(100);
-    bleu_of_texts(150);
-    tokens(1000);
     word_errors(200);
     transcripts(250);
     exact_match_and_f1(200);
@@ -50,16 +48,6 @@ mod at_full_count {
     #[test]
     fn bleu_of_tokens_is_that_of_its_definition() {
         super::bleu_of_tokens(2000);
-    }
-
-    #[test]
-    fn bleu_of_texts_is_that_of_sacrebleu() {
-        super::bleu_of_texts(3000);
-    }
-
-    #[test]
-    fn texts_are_divided_as_sacrebleu_divides_them() {
-        super::tokens(20_000);
     }
 
     #[test]
@@ -134,25 +122,6 @@ fn bleu_of_tokens(count: usize) {
         let bleu = bleu.score().expect("there are sentences");
         Answer { figures: vec![bleu.score], lines: bleu.line() }
     });
-}
-
-fn bleu_of_texts(count: usize) {
-    let cases = Cases::new(3).take(count, |cases| cases.pairs(Cases::text));
-    compare("sacre_bleu", cases.iter().map(|pairs| json!({ "pairs": pairs })), SUMS, |index| {
-        let mut bleu = SacreBleu::default();
-        cases[index].iter().for_each(|(answer, right)| bleu.add(answer, right));
-        let bleu = bleu.score().expect("there are sentences");
-        let lines = bleu.verbose_line();
-        Answer {
-            figures: [vec![bleu.score], bleu.precisions.to_vec(), vec![bleu.brevity_penalty]].concat(),
-            lines,
-        }
-    });
-}
-
-fn tokens(count: usize) {
-    let cases = Cases::new(4).take(count, Cases::characters);
-    compare("tokens", texts(&cases), EXACT, |index| Answer::line(tokenize_13a(&cases[index])));
 }
 
 fn word_errors(count: usize) {

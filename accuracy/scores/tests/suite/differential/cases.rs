@@ -134,44 +134,9 @@ impl Cases {
         )
     }
 
-    pub fn text(&mut self) -> String {
-        const WORDS: [&str; 16] = [
-            "The",
-            "cat",
-            "sat",
-            "on",
-            "U.S.",
-            "1,000.5",
-            "3-4",
-            "well-known",
-            "(a)",
-            "it's",
-            "&quot;",
-            "&amp;lt;",
-            "über",
-            "中文",
-            "end.",
-            "<skipped>",
-        ];
-        self.sentence(&WORDS, &[" ", " ", " ", "  ", "\u{a0}", "-\n", "\n"], 12)
-    }
-
     pub fn words(&mut self) -> String {
         // jiwer knows no corpus without words, and of white space only the blank.
         format!("first {}", self.sentence(&["the", "cat", "sat", "it's", "a"], &[" ", " ", "  "], 12).trim())
-    }
-
-    pub fn characters(&mut self) -> String {
-        let count = self.up_to(24);
-        let mut text = String::new();
-        for _ in 0..count {
-            text.push(match self.up_to(9) {
-                0 => self.one_of(&['é', '中', '\u{a0}', '\u{1c}', '\u{85}', '٣', '«', '😀', '\n']),
-                1..=3 => self.one_of(&['.', ',', '-', '0', '7', ' ']),
-                _ => char::from(self.0.random_range(b' '..=b'~')),
-            });
-        }
-        if self.chance(0.1) { text + "&quot;-\n&amp;" } else { text }
     }
 
     pub fn transcript(&mut self) -> String {

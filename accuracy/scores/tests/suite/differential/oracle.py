@@ -66,20 +66,6 @@ def token_bleu(case):
     return {"figures": [100 * bleu], "lines": f"BLEU: {100 * bleu:.1f}"}
 
 
-def sacre_bleu(case):
-    import sacrebleu
-
-    answers, right = zip(*case["pairs"])
-    bleu = sacrebleu.corpus_bleu(answers, [right])
-    return {"figures": [bleu.score, *bleu.precisions, bleu.bp], "lines": str(bleu)}
-
-
-def tokens(case):
-    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
-
-    return {"figures": [], "lines": Tokenizer13a()(case["text"].rstrip())}
-
-
 def speech(case):
     import jiwer
 
@@ -211,7 +197,7 @@ def rounding(case):
 
 
 TASKS = [
-    detection, token_bleu, sacre_bleu, tokens, speech, transcript, answers, ranking, kits, brats, rounding,
+    detection, token_bleu, speech, transcript, answers, ranking, kits, brats, rounding,
 ]  # fmt: skip
 
 if __name__ == "__main__":
