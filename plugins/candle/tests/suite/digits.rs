@@ -102,16 +102,3 @@ fn all_cores_give_the_same_digits_as_one_thread() {
         }
     }
 }
-
-#[test]
-fn more_threads_than_cores_are_refused_with_both_numbers() {
-    let cores = available_parallelism().map_or(1, usize::from);
-    let threads = (cores + 1).to_string();
-    let error = Bed::open("candle", &[("threads", &threads)], &demand("digits-cnn", 1)).unwrap_err();
-    assert!(
-        error.contains(&format!(
-            "threads = {threads} are more threads than the cores that this process may use ({cores})"
-        )),
-        "{error}"
-    );
-}

@@ -7,7 +7,7 @@ use proctor_plugin_api::vocabulary::ElementType;
 use proctor_plugin_bed::{ModelDemand, Samples, demand, digits, f32_bytes, f32_spec, spec};
 use prost::Message;
 
-use crate::common::{self, doubling, opened, run};
+use crate::common::{doubling, opened, run};
 
 /// Why the plugin refuses a demand; `None` where there is no runtime library.
 fn refusal(demand: &ModelDemand) -> Option<String> {
@@ -162,10 +162,4 @@ fn a_provider_that_the_library_does_not_have_or_that_computes_elsewhere() {
     if let Err(error) = backend.load_model(&demand) {
         assert_says(&error.to_string(), &["no provider openvino; it has", "CPU", "onnx.library"]);
     }
-}
-
-#[test]
-fn more_threads_than_cores() {
-    let error = common::open(&[("threads", "1024")]).map(drop).unwrap_err();
-    assert_says(&error, &["threads = 1024 are more threads than the", "set at most"]);
 }
