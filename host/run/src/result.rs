@@ -221,8 +221,7 @@ impl RunResult {
     }
 }
 
-/// Returns the time of day for a result that is made now. In virtual time there is none, so that two runs write the same
-/// bytes.
+/// Returns the time of day for a result that is made now; none in virtual time, so that two runs write the same bytes.
 pub fn finished_at_utc(settings: &Settings) -> Option<String> {
     (!settings.run.virtual_time).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true))
 }

@@ -23,7 +23,7 @@ pub struct MachinePart {
 }
 
 impl MachinePart {
-    /// Returns the machine as the result of a run has it: in virtual time without its load, which depends on the instant.
+    /// Returns the machine as the result of a run has it. In virtual time it has no load, which depends on the instant.
     #[must_use]
     pub fn in_result(self, is_virtual: bool) -> Self {
         Self { load_average: self.load_average.filter(|_| !is_virtual), ..self }

@@ -1,4 +1,5 @@
 //! A batch for tests.
+#![allow(dead_code, reason = "each suite needs a part of it")]
 
 use proctor_rnn_models::Batch;
 
