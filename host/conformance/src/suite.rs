@@ -44,7 +44,7 @@ pub enum SuiteError {
     #[error("{0}")]
     Usage(String),
     /// A process cannot be started, or its folder not be made.
-    #[error("cannot start a case in a process of its own: {0}")]
+    #[error("cannot start a case in a process of its own")]
     Process(#[from] io::Error),
 }
 

@@ -109,17 +109,17 @@ impl From<DataError> for HostError {
 }
 
 impl HostError {
-    /// Creates a refusal of settings by another crate, which says all of it.
+    /// Creates a refusal of settings by another crate, which says all of it with its causes.
     pub fn usage(cause: impl Into<Cause>) -> Self {
         Self::Usage(UsageError::Other(cause.into()))
     }
 
-    /// Creates an error of a crate that reads or prepares data, which says all of it.
+    /// Creates an error of a crate that reads or prepares data, which says all of it with its causes.
     pub fn data(cause: impl Into<Cause>) -> Self {
         DataError::Other(cause.into()).into()
     }
 
-    /// Creates an error of a crate that deals with the plugin, which says all of it.
+    /// Creates an error of a crate that deals with the plugin, which says all of it with its causes.
     pub fn plugin(cause: impl Into<Cause>) -> Self {
         Self::PluginCannot(PluginError::Other(cause.into()))
     }
@@ -221,6 +221,14 @@ mod tests {
         let dataset = DatasetError::Read { path: "a".into(), source };
         let report = HostError::from(dataset).report();
         assert_eq!(report, "error: cannot read a\n  because: no such device");
+    }
+
+    #[test]
+    fn the_error_of_another_crate_keeps_its_cause() {
+        let error = || DatasetError::Read { path: "a".into(), source: io::Error::other("no such device") };
+        for error in [HostError::usage(error()), HostError::data(error()), HostError::plugin(error())] {
+            assert_eq!(error.messages(), ["cannot read a", "no such device"]);
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ const RUN_AGAIN: &str = "run `host run --mode accuracy`, or LoadGen in the mode 
 #[rustfmt::skip]
 pub enum DataError {
     #[error("{0}")] Stated(&'static str),
-    #[error("{0}")] Other(Cause),
+    #[error(transparent)] Other(Cause),
     #[error("{}", with_cause(.0))] Results(ResultsError),
     #[error("cannot read {path}: {error}")] CannotRead { path: PathBuf, error: io::Error },
     #[error("cannot write {path}: {error}")] CannotWrite { path: PathBuf, error: io::Error },

@@ -9,7 +9,7 @@ use super::Cause;
 #[expect(missing_docs, reason = "each sentence says what its values are")]
 #[rustfmt::skip]
 pub enum FolderError {
-    #[error("{0}")] Other(Cause),
+    #[error(transparent)] Other(Cause),
     #[error("{0} is complete: there is nothing left to do")] Complete(PathBuf),
     #[error("there is no folder {0}")] Missing(PathBuf),
     #[error("output folder {path} is {}: choose another one, or remove it first",

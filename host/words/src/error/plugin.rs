@@ -10,7 +10,7 @@ use super::Cause;
 #[rustfmt::skip]
 pub enum PluginError {
     #[error("{0}")] Stated(&'static str),
-    #[error("{0}")] Other(Cause),
+    #[error(transparent)] Other(Cause),
     #[error("plugin {plugin}: {cause}")] Of { plugin: String, cause: Cause },
     #[error("plugin {plugin}: cannot go on in a fresh process: {cause}")] FreshProcess { plugin: String, cause: Cause },
     #[error("cannot start {program}, which runs a plugin in a process of its own: {error}; build it with `cargo build \

@@ -14,7 +14,7 @@ use super::Cause;
 #[rustfmt::skip]
 pub enum UsageError {
     #[error("{0}")] Stated(&'static str),
-    #[error("{0}")] Other(Cause),
+    #[error(transparent)] Other(Cause),
     #[error("model_file is {path}, but benchmark {benchmark} takes files that end in {}", formats.join(" or "))]
     ModelFile { path: PathBuf, benchmark: String, formats: Vec<String> },
     #[error("--record {0}: there is a recording already; name a new folder")] RecordingThere(PathBuf),
