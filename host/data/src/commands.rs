@@ -211,7 +211,7 @@ fn verify(entry: &DatasetEntry, place: &Place) -> Result<Conclusion, HostError> 
         }
         Open::Bundled { folder, .. } => {
             let folder = place.below(entry.name, folder)?;
-            let defects = damaged(&folder, &mut show)?;
+            let defects = damaged(&folder, &mut show);
             (folder, defects.into_iter().map(|error| HostError::from(error).messages().join(": ")).collect())
         }
         Open::Made { .. } => {
@@ -223,16 +223,19 @@ fn verify(entry: &DatasetEntry, place: &Place) -> Result<Conclusion, HostError> 
     Ok(print_defects(entry.name, &folder, &defects))
 }
 
-/// Reads every listed file of a folder, and returns what is wrong with each.
-fn damaged(folder: &Path, show: &mut dyn FnMut(u64, u64)) -> Result<Vec<DatasetError>, DatasetError> {
-    let verified = VerifiedFolder::open(folder)?;
+/// Reads every listed file of a folder, and returns what is wrong with each, or with the list.
+fn damaged(folder: &Path, show: &mut dyn FnMut(u64, u64)) -> Vec<DatasetError> {
+    let verified = match VerifiedFolder::open(folder) {
+        Ok(verified) => verified,
+        Err(error) => return vec![error],
+    };
     let total = verified.files().len() as u64;
     let mut errors = Vec::new();
     for (done, file) in (1..).zip(verified.files()) {
         errors.extend(verified.read(file).err());
         show(done, total);
     }
-    Ok(errors)
+    errors
 }
 
 /// Prints the first of these defects, a line for each, and their number.

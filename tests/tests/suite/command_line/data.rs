@@ -96,6 +96,9 @@ fn the_digits_are_described_and_whole_until_a_file_is_changed() {
     assert_says(&verified, BAD, &["digits/images.idx3-ubyte: ", damaged, "digits: 2 defects\n"]);
     let told = data(&bench, "info digits --folder", "datasets/digits");
     assert_says(&told, GOOD, &["\nnot usable: cannot read ", "digits/images.idx3-ubyte"]);
+    fs::remove_file(root.join("digits/checksums.sha256")).unwrap();
+    let unlisted = data(&bench, "verify digits --folder", "datasets/digits");
+    assert_says(&unlisted, BAD, &["digits/checksums.sha256: ", "digits: 1 defect\n"]);
     bench.host("data verify digits --folder nowhere").assert_error(SETTINGS, &["there is no folder nowhere"]);
 }
 
