@@ -1,6 +1,6 @@
 //! How quiet the machine was.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
     interval::Interval,
@@ -48,8 +48,23 @@ pub struct NoisyInterval {
     pub begin_ns: u64,
     /// End of the interval, in ns from the start of issuing.
     pub end_ns: u64,
-    /// Causes, one of each kind at most.
+    /// Causes, one of each kind at most. One of a later version is left out.
+    #[serde(deserialize_with = "known_causes")]
     pub causes: Vec<Cause>,
+}
+
+fn known_causes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Cause>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Known(Cause),
+        Later {},
+    }
+    let known = |written| match written {
+        Written::Known(cause) => Some(cause),
+        Written::Later {} => None,
+    };
+    Ok(Vec::<Written>::deserialize(deserializer)?.into_iter().filter_map(known).collect())
 }
 
 /// Processor time of the guard's own thread.

@@ -89,4 +89,18 @@ mod tests {
         });
         assert_eq!(serde_json::from_value::<TestPart>(test).unwrap().scaling, None);
     }
+
+    #[test]
+    fn a_cause_of_noise_of_a_later_version_is_left_out() {
+        let cause = |kind: &str| json!({"kind": kind, "value": 3, "threshold": 1, "unit": "count"});
+        let causes = [cause("major_faults"), cause("interrupts")];
+        let test = json!({
+            "mode": "PerformanceOnly", "valid": true, "duration_ns": 1, "issued_query_count": 1,
+            "issued_sample_count": 1,
+            "noise": {"state": "noisy", "noisy_intervals": [{"begin_ns": 1, "end_ns": 2, "causes": causes}]},
+        });
+        let noise = serde_json::from_value::<TestPart>(test).unwrap().noise.unwrap();
+        let kinds: Vec<_> = noise.noisy_intervals[0].causes.iter().map(|cause| cause.kind.name()).collect();
+        assert_eq!(kinds, ["major_faults"]);
+    }
 }
