@@ -16,7 +16,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_bed::{Equipment, Interrupt, TestBed, recording, watch_without_folder};
+use proctor_bed::{
+    Equipment, Interrupt, TestBed,
+    published::{Published, open_counted},
+    recording, watch_without_folder,
+};
 use proctor_config::{Loader, Settings};
 use proctor_plugin_host::{Call, PluginHostError, RecordedPlugin};
 use proctor_words::{Conclusion, HostError, UsageError};
@@ -53,9 +57,11 @@ pub fn replay(replay: &Replay, interrupt: &Interrupt) -> Result<(String, Conclus
     let temporary = tempfile::tempdir();
     let temporary = temporary.map_err(|source| HostError::Output { path: env::temp_dir(), source })?;
     let folder = replay.output.clone().unwrap_or_else(|| temporary.path().to_owned());
-    let settings = settings(replay, &recorded, plugin, &folder)?;
+    let mut settings = settings(replay, &recorded, plugin, &folder)?;
+    // A data set with fewer samples than the benchmark makes the library smaller, as it did in the run.
+    let (published, _) = open_counted(&mut settings)?;
     watch_without_folder(&settings, interrupt)?;
-    let gave_up = play(&settings, &recorded, interrupt)?;
+    let gave_up = play(&settings, published, &recorded, interrupt)?;
     let replayed = Recorded::read(&folder)?;
     let comparison = Comparison { gave_up, ..Comparison::new(&recorded, &replayed) };
     let conclusion = if comparison.is_same() { Conclusion::Good } else { Conclusion::Bad };
@@ -103,10 +109,12 @@ fn settings(
 /// comparison.
 fn play(
     settings: &Settings,
+    published: Option<Published>,
     recorded: &Recorded,
     interrupt: &Interrupt,
 ) -> Result<Option<String>, HostError> {
-    let bed = match TestBed::open(settings, Equipment::of(settings), interrupt) {
+    let equipment = Equipment { published, ..Equipment::of(settings) };
+    let bed = match TestBed::open(settings, equipment, interrupt) {
         Ok(bed) => bed,
         Err(HostError::Plugin(PluginHostError::CallFailed { .. })) => return Ok(None),
         Err(error) => return Err(error),

@@ -145,6 +145,20 @@ fn the_runs_of_a_search_tell_how_many_samples_there_are() {
     }
 }
 
+#[test]
+fn a_run_on_fewer_samples_is_replayed() {
+    let bench = Bench::new();
+    let classes = imagenet(&bench, 20);
+    let (recording, cache) = (bench.file("recording"), bench.file("cache"));
+    let flags =
+        "--scenario Offline --virtual-time --set mock.service=fixed --set min_query_count=20 --record";
+    let recorded = run(&bench, &classes, &format!("{flags} {}", recording.display()));
+    assert_eq!(recorded.result()["benchmark"]["total_sample_count"], 20);
+    let flags = format!("--plugin mock --set cache_folder={}", cache.display());
+    let same = bench.host(&format!("replay {} {flags}", recording.display()));
+    assert_eq!(same.code(), 0, "{same}");
+}
+
 /// A list of boxes as COCO has it.
 struct Boxes(Value);
 
