@@ -5,10 +5,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use proctor_vocabulary::program;
+
 use crate::error::DatasetError;
 
 /// Name of the folder that a search looks for.
 const FOLDER: &str = "datasets";
+
+/// Place of that folder below the prefix of an installed program.
+const INSTALLED: &str = "lib/proctor/datasets";
 
 /// The folders that may hold the data sets, in the order in which they are tried.
 ///
@@ -38,17 +43,19 @@ impl DataRoot {
     }
 
     /// Lists each `datasets` folder in the current folder and its ancestors, then in the executable's folder and its
-    /// ancestors.
+    /// ancestors, then the one of an executable that is installed: `../lib/proctor/datasets`.
     #[must_use]
     pub fn search() -> Self {
         // A place that the system cannot name is a place less to look at; the error of `find` lists those tried.
-        let places = [env::current_dir().ok(), env::current_exe().ok()];
-        Self::search_from(places.iter().flatten().map(PathBuf::as_path))
+        Self::search_from(env::current_dir().ok().as_deref(), program().ok().as_deref())
     }
 
-    fn search_from<'a>(places: impl Iterator<Item = &'a Path>) -> Self {
+    fn search_from(here: Option<&Path>, program: Option<&Path>) -> Self {
         let mut candidates: Vec<PathBuf> = Vec::new();
-        for folder in places.flat_map(Path::ancestors).map(|ancestor| ancestor.join(FOLDER)) {
+        let above =
+            here.into_iter().chain(program).flat_map(Path::ancestors).map(|folder| folder.join(FOLDER));
+        let prefix = program.and_then(|program| program.parent()?.parent());
+        for folder in above.chain(prefix.map(|prefix| prefix.join(INSTALLED))) {
             if !candidates.contains(&folder) {
                 candidates.push(folder);
             }
@@ -120,7 +127,7 @@ mod tests {
         let bundled = top.path().join("datasets/digits");
         fs::create_dir_all(&bundled).unwrap();
         fs::write(bundled.join("checksums.sha256"), "").unwrap();
-        let search = || DataRoot::search_from([top.path()].into_iter());
+        let search = || DataRoot::search_from(Some(top.path()), None);
         assert!(search().home().unwrap().is_some());
         assert_eq!(search().read_only().home().unwrap(), None);
         assert!(search().read_only().find("digits").is_ok());
@@ -134,7 +141,7 @@ mod tests {
         fs::create_dir_all(&wanted).unwrap();
         let start = top.path().join("a/b");
         fs::create_dir_all(start.join("datasets/other")).unwrap();
-        let root = DataRoot::search_from([start.as_path()].into_iter());
+        let root = DataRoot::search_from(Some(&start), None);
         assert_eq!(root.find("digits").unwrap(), wanted);
     }
 
@@ -145,7 +152,17 @@ mod tests {
         for place in [&here, &exe] {
             fs::create_dir_all(place.join("datasets/digits")).unwrap();
         }
-        let root = DataRoot::search_from([here.as_path(), exe.as_path()].into_iter());
+        let root = DataRoot::search_from(Some(&here), Some(&exe.join("host")));
         assert_eq!(root.find("digits").unwrap(), here.join("datasets/digits"));
+    }
+
+    #[test]
+    fn an_installed_program_has_its_data_beside_its_plugins() {
+        let top = tempfile::tempdir().unwrap();
+        let installed = top.path().join("lib/proctor/datasets/digits");
+        fs::create_dir_all(&installed).unwrap();
+        let root = DataRoot::search_from(None, Some(&top.path().join("bin/host")));
+        assert_eq!(root.find("digits").unwrap(), installed);
+        assert!(DataRoot::search_from(Some(top.path()), None).find("digits").is_err());
     }
 }

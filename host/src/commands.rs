@@ -5,6 +5,7 @@ mod bench;
 mod data;
 mod describe;
 mod doctor;
+mod engines;
 mod explain;
 mod find_max;
 mod list;
@@ -20,6 +21,8 @@ mod validate;
 use clap::Subcommand;
 use proctor_display::{EXIT_CODES, print};
 use proctor_words::{Conclusion, HostError};
+
+use crate::{python::Interpreter, setting_flags::SettingFlags};
 
 use self::{
     accuracy::{ACCURACY_HELP, AccuracyFlags},
@@ -100,6 +103,24 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Returns the Python interpreter that the command needs, unless this process runs in one.
+    pub(crate) fn interpreter(&self) -> Option<Interpreter> {
+        let of_plugin = |plugin: &str, set: &[String]| {
+            let settings = SettingFlags::default().with("plugin", Some(plugin));
+            RunFlags { settings, set: set.to_vec(), ..RunFlags::default() }.interpreter(false)
+        };
+        match self {
+            // Each of several has its own.
+            Self::Run(flags) => flags.run.run.interpreter(true).filter(|_| flags.loads_plugin()),
+            Self::FindMax(flags) => flags.run.interpreter(false),
+            Self::Scale(flags) => flags.run.interpreter(false),
+            Self::Replay(flags) => of_plugin(&flags.plugin, &flags.set),
+            Self::Describe(flags) => of_plugin(&flags.plugin, &flags.set),
+            Self::Validate(flags) => of_plugin(flags.plugin.as_ref()?, &flags.set),
+            _ => None,
+        }
+    }
+
     /// Returns whether the command loads a plugin of the user's into this process.
     pub(crate) fn loads_plugin(&self) -> bool {
         match self {

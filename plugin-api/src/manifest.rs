@@ -21,7 +21,7 @@ pub struct Manifest {
     pub license: String,
     /// Description in a sentence.
     pub description: String,
-    /// Runs batches that the host forms. A plugin in Rust always does.
+    /// Runs batches that the host forms.
     pub execute: bool,
     /// Takes whole queries ([`Model::issue`](crate::Model::issue)).
     pub issue: bool,

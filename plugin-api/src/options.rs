@@ -159,6 +159,7 @@ impl fmt::Display for OptionKind {
                 write!(f, "an integer of at least {}", range.start())
             }
             Self::Integer(range) => write!(f, "an integer from {} to {}", range.start(), range.end()),
+            Self::Float(range) if *range == (f64::MIN..=f64::MAX) => f.write_str("a number"),
             Self::Float(range) if *range.end() == f64::MAX => {
                 write!(f, "a number of at least {}", range.start())
             }

@@ -9,7 +9,7 @@
 pub(crate) mod watched;
 
 use std::{
-    sync::{Arc, Barrier},
+    sync::{Arc, Barrier, Weak},
     thread,
     time::{Duration, Instant},
 };
@@ -20,26 +20,30 @@ use proctor_plugin_host::{Call, CallUnderWay, calls_under_way, last_words_are_aw
 
 use crate::{fault::Fault, plugin::isolated::Isolated};
 
-/// The watchdog's view of the test that is running. Clones share it.
+/// The watchdog's view of the test that is running. Clones share it; it watches until the last one is dropped.
 #[derive(Clone, Default)]
-pub struct Watchdog {
-    test: Arc<Mutex<Option<(Progress, StopHandle)>>>,
+pub struct Watchdog(Arc<Watched>);
+
+#[derive(Default)]
+struct Watched {
+    test: Mutex<Option<(Progress, StopHandle)>>,
     /// The process of the plugin, which can be ended in place of the program.
-    isolated: Arc<Mutex<Option<Isolated>>>,
+    isolated: Mutex<Option<Isolated>>,
 }
 
 impl Watchdog {
     /// Starts a thread that hands a [`Fault::Hang`] to `hung` when a call into the plugin takes longer than `limit`.
     pub(crate) fn start(limit: Duration, plugin: &str, hung: impl FnOnce(Fault) + Send + 'static) -> Self {
         let watchdog = Self::default();
-        let watched = watchdog.clone();
+        let watched = Arc::downgrade(&watchdog.0);
         let plugin = plugin.to_owned();
         let is_there = Arc::new(Barrier::new(2));
         let begins = Arc::clone(&is_there);
         let watch = move || {
             begins.wait();
-            let call = watched.wait_for_hang(limit);
-            hung(Fault::Hang { plugin, call, limit });
+            if let Some(call) = wait_for_hang(&watched, limit) {
+                hung(Fault::Hang { plugin, call, limit });
+            }
         };
         match thread::Builder::new().name("watchdog".to_owned()).spawn(watch) {
             // A thread that begins needs the lock of the loader, which a constructor that hangs does not give back.
@@ -53,19 +57,21 @@ impl Watchdog {
     /// Follows a test from now on: a call during which samples complete does not hang, as a plugin may complete a long
     /// query inside the call that issues it.
     pub(crate) fn follow(&self, progress: Progress, stop: StopHandle) {
-        *self.test.lock() = Some((progress, stop));
+        *self.0.test.lock() = Some((progress, stop));
     }
 
     /// Ends this process from now on, in cases where the program would have to be ended.
     pub(crate) fn may_end(&self, isolated: Isolated) {
-        *self.isolated.lock() = Some(isolated);
+        *self.0.isolated.lock() = Some(isolated);
     }
 
     /// Ends the plugin's process, which the user does not wait for. Returns whether there is one.
     pub fn end_isolated(&self) -> bool {
-        self.isolated().is_some_and(|isolated| isolated.end_unawaited())
+        self.0.isolated().is_some_and(|isolated| isolated.end_unawaited())
     }
+}
 
+impl Watched {
     fn isolated(&self) -> Option<Isolated> {
         self.isolated.lock().clone()
     }
@@ -86,27 +92,29 @@ impl Watchdog {
             stop.give_up();
         }
     }
+}
 
-    /// Returns when one call has been seen for `limit` without any completion, and the program has to end for it.
-    fn wait_for_hang(&self, limit: Duration) -> Call {
-        let pause = (limit / 8).clamp(Duration::from_millis(1), Duration::from_millis(250));
-        let mut seen = Seen::default();
-        loop {
-            thread::sleep(pause);
-            let isolated = self.isolated();
-            let (samples, is_isolated) = (self.sample_counts(), isolated.is_some());
-            if last_words_are_awaited() && samples == seen.samples && samples.completed < samples.issued {
-                // A flush crashed, so nothing more will complete; save what was measured.
-                self.give_up_test();
-            }
-            seen.look(Instant::now(), calls_under_way(), samples, progress_count(), is_isolated);
-            let Some(call) = seen.call_since(limit) else { continue };
-            if !isolated.is_some_and(|isolated| isolated.end_hung(call, limit)) {
-                return call;
-            }
-            // It returns now that its process has ended.
-            seen = Seen::default();
+/// Returns the call that has been seen for `limit` without any completion, and for which the program has to end; `None`
+/// once there is nothing to watch.
+fn wait_for_hang(watched: &Weak<Watched>, limit: Duration) -> Option<Call> {
+    let pause = (limit / 8).clamp(Duration::from_millis(1), Duration::from_millis(250));
+    let mut seen = Seen::default();
+    loop {
+        thread::sleep(pause);
+        let watched = watched.upgrade()?;
+        let isolated = watched.isolated();
+        let (samples, is_isolated) = (watched.sample_counts(), isolated.is_some());
+        if last_words_are_awaited() && samples == seen.samples && samples.completed < samples.issued {
+            // A flush crashed, so nothing more will complete; save what was measured.
+            watched.give_up_test();
         }
+        seen.look(Instant::now(), calls_under_way(), samples, progress_count(), is_isolated);
+        let Some(call) = seen.call_since(limit) else { continue };
+        if !isolated.is_some_and(|isolated| isolated.end_hung(call, limit)) {
+            return Some(call);
+        }
+        // It returns now that its process has ended.
+        seen = Seen::default();
     }
 }
 

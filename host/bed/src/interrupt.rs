@@ -34,6 +34,10 @@ struct State {
     /// Ends the plugin's process and returns whether there is one.
     end_plugin: Option<Box<dyn Fn() -> bool + Send>>,
     on_exit: Option<Box<dyn FnOnce() + Send>>,
+    /// True if the program outlives the work.
+    is_embedded: bool,
+    /// The work that nobody waits for any longer, in a program that outlives it.
+    given_up: Option<&'static str>,
 }
 
 #[derive(Default)]
@@ -52,6 +56,19 @@ impl Interrupt {
     #[must_use]
     pub fn never(observer: Arc<dyn Observer>) -> Self {
         Self { state: Arc::default(), observer }
+    }
+
+    /// Creates an interrupt of a program that outlives the work, and that [requests](Self::request) its end.
+    #[must_use]
+    pub fn embedded(observer: Arc<dyn Observer>) -> Self {
+        let state = State { is_embedded: true, ..State::default() };
+        Self { state: Arc::new(Mutex::new(state)), observer }
+    }
+
+    /// Returns whether the program outlives the work: then nothing may be left open.
+    #[must_use]
+    pub fn is_embedded(&self) -> bool {
+        self.lock().is_embedded
     }
 
     /// Starts to listen for signals, with messages to `observer`.
@@ -133,8 +150,33 @@ impl Interrupt {
         self.lock().signal_count > 0
     }
 
+    /// Returns why the work is not to go on, in a program that outlives it.
+    ///
+    /// # Errors
+    /// [`HostError::Interrupted`] if nobody waits for it any longer.
+    pub fn check(&self) -> Result<(), HostError> {
+        self.lock().given_up.map_or(Ok(()), |doing| Err(HostError::Interrupted(doing)))
+    }
+
     /// Acts on a signal.
     pub(crate) fn signal(&self) {
+        self.act(|error| self.observer.end(error));
+    }
+
+    /// Does what a signal does, in a program that outlives the work. Returns the error that would have ended the
+    /// program: the work then ends at its next [`check`](Self::check), and its test at once.
+    pub fn request(&self) -> Option<HostError> {
+        let mut ended = None;
+        self.act(|error| {
+            if let HostError::Interrupted(doing) = error {
+                ended = Some(HostError::Interrupted(doing));
+            }
+        });
+        ended
+    }
+
+    /// Acts on a signal; `end` gets the error that ends the program.
+    fn act(&self, end: impl FnOnce(&HostError)) {
         let mut state = self.lock();
         match state.next_signal() {
             Effect::Say(text) => {
@@ -148,7 +190,8 @@ impl Interrupt {
                 if let Some(action) = on_exit {
                     action();
                 }
-                self.observer.end(&HostError::Interrupted(doing))
+                state.given_up = Some(doing);
+                end(&HostError::Interrupted(doing));
             }
         }
     }
@@ -271,6 +314,21 @@ mod tests {
                 thread::park();
             }
         }
+    }
+
+    #[test]
+    fn a_program_that_goes_on_learns_what_was_interrupted() {
+        let interrupt = Interrupt::embedded(Arc::new(Ending));
+        assert!(interrupt.is_embedded());
+        interrupt.check().unwrap();
+        let (removed, removes) = mpsc::channel();
+        interrupt.on_exit(move || removed.send(()).unwrap());
+        let asked = interrupt.request().unwrap();
+        assert!(matches!(asked, HostError::Interrupted("loading")), "{asked}");
+        assert_eq!(removes.try_recv(), Ok(()));
+        assert!(matches!(interrupt.check(), Err(HostError::Interrupted("loading"))));
+        interrupt.writing();
+        assert!(interrupt.request().is_none() && interrupt.has_come());
     }
 
     #[test]

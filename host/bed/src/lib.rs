@@ -18,6 +18,7 @@
 
 mod call_watchdog;
 mod clock;
+pub mod engine;
 mod fault;
 mod files;
 mod interrupt;

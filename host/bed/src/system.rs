@@ -3,7 +3,10 @@
 pub(crate) mod busy;
 pub(crate) mod whole_queries;
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use proctor_config::RunSettings;
 use proctor_loadgen::SystemUnderTest;
@@ -32,10 +35,10 @@ const THREADS_SLICE: Duration = Duration::from_millis(50);
 /// The system that the load generator drives in one test.
 pub(crate) enum System {
     /// Batches on threads, with the number of the plugin's instance behind each of the scheduler's.
-    Threaded(ThreadedScheduler, Vec<usize>),
+    Threaded(Arc<ThreadedScheduler>, Vec<usize>),
     /// Batches in virtual time.
     Simulated(SimulatedScheduler),
-    Whole(Box<WholeQueries>),
+    Whole(Arc<WholeQueries>),
     /// Batches in either time, with knobs that are turned.
     Scaled(ScaledSystem),
 }
@@ -58,10 +61,20 @@ pub struct SystemReport {
 impl System {
     pub(crate) fn sut(&self) -> &dyn SystemUnderTest {
         match self {
-            Self::Threaded(scheduler, _) => scheduler,
+            Self::Threaded(scheduler, _) => &**scheduler,
             Self::Simulated(scheduler) => scheduler,
             Self::Whole(queries) => &**queries,
             Self::Scaled(scaled) => scaled.as_sut(),
+        }
+    }
+
+    /// Returns the system for an engine that drives it from a thread of its own; `None` in virtual time, and with knobs
+    /// that are turned.
+    pub(crate) fn shared(&self) -> Option<Arc<dyn SystemUnderTest + Send>> {
+        match self {
+            Self::Threaded(scheduler, _) => Some(Arc::clone(scheduler) as _),
+            Self::Whole(queries) => Some(Arc::clone(queries) as _),
+            Self::Simulated(_) | Self::Scaled(_) => None,
         }
     }
 

@@ -7,12 +7,14 @@ use std::path::Path;
 use proctor_config::MetricKind;
 use proctor_loadgen::{Finding, Progress, Rule, TestOutcome, TestSettings, ViolationKind};
 use proctor_noise::Noise;
-use proctor_results::{Batches, MetricPart, file_names::BATCHES};
+use proctor_plugin_host::SampleFailure;
+use proctor_results::{Batches, EnginePart, MetricPart, file_names::BATCHES};
 use proctor_vocabulary::TestMode;
 use proctor_words::{HostError, Observer, write_json};
 
 use crate::{
     clock::HostClock,
+    engine::EngineReport,
     fault::Fault,
     files::logs::Logs,
     measure::{
@@ -80,12 +82,16 @@ pub struct Test {
     pub batches: Option<Batches>,
     /// True if the plugin is left alone: it hangs, or has not completed its samples.
     pub is_abandoned: bool,
+    /// The plugin's own words about some of the samples that failed.
+    pub sample_failures: Vec<SampleFailure>,
     /// Energy from the start to the stop of a performance test in real time, in joules, if the plugin counts it.
     pub energy_joules: Option<f64>,
     /// Energy of the processor over the timed part; `None` if it was not requested.
     pub package_energy: Option<Result<PackageEnergy, NoEnergy>>,
     /// Noise of the machine; `None` if there was no guard, or the test has several phases.
     pub noise: Option<Noise>,
+    /// Report of the engine that drove it, if one did.
+    pub engine: Option<EngineReport>,
     /// Error of the logs that could not be written.
     pub write_error: Option<HostError>,
     /// True if the plugin has finished its part.
@@ -105,6 +111,8 @@ impl Test {
     pub fn figure(&self, kind: MetricKind) -> Option<MetricPart> {
         let measured = self.outcome.figures().filter(|_| self.outcome.peak_search.is_none());
         let metric = measured.map(|result| metric(kind, result, &self.outcome.effective));
+        let metric =
+            metric.map(|own| self.by_engine(kind).map_or(own.clone(), |value| MetricPart { value, ..own }));
         if self.has_unanswered() {
             metric.map(|metric| withheld(metric, "not every sample was answered"))
         } else if self.has_tokenless() && is_of_tokens(kind) {
@@ -112,6 +120,26 @@ impl Test {
         } else {
             metric
         }
+    }
+
+    /// Returns the figure of this kind by the engine that drove the test; NaN if that has none.
+    fn by_engine(&self, kind: MetricKind) -> Option<f64> {
+        let engine = self.engine.as_ref()?;
+        Some(engine.log.as_ref().and_then(|log| log.figure(kind)).unwrap_or(f64::NAN))
+    }
+
+    /// Returns the part of the result about the engine that drove the test, with the figure that the host measured
+    /// beside it.
+    pub fn engine_part(&self) -> Option<EnginePart> {
+        let engine = self.engine.as_ref()?;
+        let own =
+            self.outcome.figures().map(|result| metric(self.metric_kind, result, &self.outcome.effective));
+        Some(EnginePart { own_metric: own.filter(|own| own.value.is_finite()), ..engine.part.clone() })
+    }
+
+    /// Returns whether the answers are in a log that is whole: an engine that was left behind leaves none.
+    pub fn has_whole_answers(&self) -> bool {
+        self.engine.as_ref().is_none_or(|engine| engine.is_whole)
     }
 
     /// Returns whether samples failed or are missing: a response that comes at once, or never, is not an answer, and

@@ -1,6 +1,7 @@
 //! The bed of a test: instances made and warmed up, the load generator run over them, the logs written.
 
 mod batcher_wait;
+mod engine_test;
 mod instances;
 mod length;
 mod onlookers;
@@ -14,8 +15,8 @@ use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc, time::Durati
 use proctor_config::{Benchmark, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{
-    Clock, LoadGen, LoadGenError, LoadGenOptions, Progress, QuerySampleLibrary, RealClock, StopHandle,
-    TestOutcome, TestSettings, TokenCapacity, VirtualClock, config_file,
+    Clock, LoadGen, LoadGenError, Progress, QuerySampleLibrary, RealClock, StopHandle, TestOutcome,
+    TestSettings, TokenCapacity, VirtualClock, config_file, engine::EngineTest,
 };
 use proctor_plugin_host::{Model, PluginMetric, PluginStage, last_words_are_awaited};
 use proctor_results::MachinePart;
@@ -26,6 +27,7 @@ use proctor_words::{CacheFolder, HostError, PluginError, read_machine};
 use crate::{
     call_watchdog::Watchdog,
     clock::HostClock,
+    engine::{EngineFiles, EngineReport},
     fault::{Fault, FirstError},
     files::logs::Logs,
     interrupt::{Interrupt, RunningTest},
@@ -74,6 +76,8 @@ pub struct TestBed<'a> {
     placement: Placement,
     /// Overrides for the settings of performance runs.
     audit_config: Option<String>,
+    /// Files of an engine.
+    engine_files: EngineFiles,
     /// Number of phases so far, so that late responses do not count for a later test.
     phase_count: Cell<u64>,
     /// Log in which instances record the stages of each batch.
@@ -139,6 +143,7 @@ impl<'a> TestBed<'a> {
         interrupt: &Interrupt,
     ) -> Result<Self, HostError> {
         let Equipment { clock, cache, data, published, watchdog, audit_config, stages } = equipment;
+        let engine_files = EngineFiles::of(settings);
         // Save processors and working folder, which a plugin may change, before there is one.
         allowed_cores();
         let machine = read_machine();
@@ -166,6 +171,7 @@ impl<'a> TestBed<'a> {
             watchdog,
             placement,
             audit_config,
+            engine_files,
             phase_count: Cell::new(0),
             stages,
         })
@@ -327,8 +333,10 @@ impl<'a> TestBed<'a> {
         let is_scaled = self.is_scaled(&audited);
         let first_error = FirstError::default();
         let (mut instances, mut faults) = self.ready_instances(request, &audited, is_scaled, &first_error)?;
-        let loadgen = self.loadgen(clock, request, audit_config);
-        let logs = request.folder.map(|folder| Logs::new(folder, &self.settings.run, clock.is_virtual()));
+        let (loadgen, driven) = self.loadgen(clock, request, audit_config)?;
+        let is_virtual = clock.is_virtual();
+        let logs =
+            request.folder.map(|folder| Logs::new(folder, &self.settings.run, is_virtual, driven.is_some()));
         let (sink, progress, stop) = (loadgen.sink(), loadgen.progress(), loadgen.stop_handle());
         let batches = (self.keeps_batches(request) && !is_scaled).then(BatchLog::default);
         if let Some(log) = &batches {
@@ -344,12 +352,13 @@ impl<'a> TestBed<'a> {
             false => make_system(parts)?,
         };
         self.connect(&loadgen);
-        let mut onlookers = self.onlookers(request, &audited, issuer_count, &loadgen.progress())?;
+        let thread_count = issuer_count + usize::from(driven.is_some());
+        let mut onlookers = self.onlookers(request, &audited, thread_count, &loadgen.progress())?;
 
         let process = ProcessInTest::begin(self.plugin.isolated.as_ref(), loadgen.stop_handle());
         let origin_ns = clock.now_ns();
         let scaler_thread = self.scaler_thread(&system, request)?;
-        let (outcome, change) = self.run_loadgen(&loadgen, &system, &onlookers);
+        let (outcome, change) = self.run_loadgen(&loadgen, &system, &onlookers, driven.as_ref());
         scaler_thread.into_iter().for_each(ScalerThread::stop);
         onlookers.stop();
         process.end(&self.library);
@@ -359,13 +368,15 @@ impl<'a> TestBed<'a> {
 
         let (system, is_abandoned) = self.wind_up(system, &first_error, origin_ns, &outcome);
         loadgen.add_late_violations(&mut outcome);
+        let engine = driven.map(|test| EngineReport::read(&test.folder, &mut outcome));
         if let Some(wait) = batcher_wait {
             let lasted_ns = outcome.phases.iter().map(|phase| phase.duration_ns).sum();
             wait.advise(&mut outcome, &system, lasted_ns);
         }
-        if clock.is_virtual() {
+        if is_virtual {
             timeless::explain(&mut outcome);
         }
+        let sample_failures = self.show_failures();
         faults.extend(self.faults_at_end(&system, &outcome, is_abandoned));
         Fault::add_all(blamed(faults, &outcome), &mut outcome.findings);
         let batches = batches.and_then(|log| log.file(&outcome));
@@ -378,33 +389,14 @@ impl<'a> TestBed<'a> {
             logs,
             system,
             is_abandoned,
+            sample_failures,
             energy_joules: None,
             package_energy,
             noise,
+            engine,
             write_error,
             is_settled: false,
         })
-    }
-
-    /// Returns the load generator of a test.
-    fn loadgen<C: Clock>(
-        &self,
-        clock: &Arc<C>,
-        request: &TestRequest<'_>,
-        audit_config: Option<String>,
-    ) -> LoadGen<C> {
-        let options = LoadGenOptions {
-            watchdog_ms: u64::try_from(self.hang_limit().as_millis()).unwrap_or(u64::MAX),
-            response_arena_bytes: self.settings.run.response_arena_bytes,
-            earlier_phase_count: self.phase_count.get(),
-            audit_config,
-            enable_trace: self.settings.run.enable_trace && request.folder.is_some(),
-            token_capacity: token_capacity(&self.settings.benchmark),
-            ..LoadGenOptions::default()
-        };
-        let observer = Arc::clone(self.interrupt.observer());
-        LoadGen::new(request.settings.clone(), Arc::clone(clock), options)
-            .with_console(move |line| observer.answer(&format!("{line}\n")))
     }
 
     /// Ends the system after the last completion; later ones do not count. Returns its report, and whether the plugin
@@ -428,10 +420,9 @@ impl<'a> TestBed<'a> {
         (system, is_abandoned)
     }
 
-    /// Shows failures, and returns the faults that only the host has seen in a test. An abandoned plugin keeps its
-    /// samples; any other one has yet to end.
+    /// Returns the faults that only the host has seen in a test. An abandoned plugin keeps its samples; any other one
+    /// has yet to end.
     fn faults_at_end(&self, system: &SystemReport, outcome: &TestOutcome, is_abandoned: bool) -> Vec<Fault> {
-        self.show_failures();
         let mut faults: Vec<_> = faults_of(system, outcome).collect();
         faults.extend(self.library.take_faults());
         faults.extend(Fault::noticed(self.plugin.backend.host_side()));
@@ -477,6 +468,7 @@ impl<'a> TestBed<'a> {
         loadgen: &LoadGen<C>,
         system: &System,
         onlookers: &Onlookers<'_>,
+        driven: Option<&EngineTest>,
     ) -> (Result<TestOutcome, LoadGenError>, Option<Fault>) {
         let (progress, stop) = (loadgen.progress(), loadgen.stop_handle());
         let plugin = self.plugin.library.manifest().name.clone();
@@ -484,7 +476,7 @@ impl<'a> TestBed<'a> {
         let earlier = self.change_of_host();
         // Only now: a thread inherits the processors of the one that starts it.
         let _held = self.placement.hold_issuer();
-        let run = || onlookers.run(loadgen, system, &self.library);
+        let run = || onlookers.run(loadgen, system, &self.library, driven);
         // Lasts until this thread has its own processors back, whatever was done to it.
         let (outcome, change) = match &self.plugin.isolated {
             Some(isolated) => isolated.watch_host(&plugin, run),
@@ -509,13 +501,13 @@ impl<'a> TestBed<'a> {
                 let config = SchedulerConfig { instances: instances.len(), ..config };
                 let clock = Arc::clone(clock);
                 let scheduler = ThreadedScheduler::start(name, &config, instances, sink, clock, None)?;
-                System::Threaded(scheduler, owners)
+                System::Threaded(Arc::new(scheduler), owners)
             }
             Dispatch::WholeQueries => {
                 let issuers = self.model.issuers(issuer_count)?;
                 let (flush, busy_limit) = (self.library.flush().clone(), self.watchdog_limit());
                 let test = QueryTest { sink, progress, stop, busy_limit };
-                System::Whole(Box::new(WholeQueries::new(name, self.model.clone(), issuers, test, flush)))
+                System::Whole(Arc::new(WholeQueries::new(name, self.model.clone(), issuers, test, flush)))
             }
         })
     }

@@ -63,7 +63,7 @@ enum Benchmark {
 }
 
 fn main() {
-    let cli: Cli = proctor_display::command_line();
+    let cli: Cli = proctor_display::command_line(std::env::args_os().collect());
     proctor_display::run_program(|| match &cli.benchmark {
         Benchmark::Rnn(flags) => rnn::grid::bench(flags),
         Benchmark::RnnWorker(flags) => rnn::plugin_worker::work(flags),

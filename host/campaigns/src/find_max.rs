@@ -19,8 +19,6 @@ mod result;
 mod settings_tests;
 mod state;
 
-use std::mem::ManuallyDrop;
-
 use proctor_bed::{Fault, Interrupt, Test, TestBed, TestRequest, figures::query_latencies};
 use proctor_config::Settings;
 use proctor_loadgen::{Finding, IssueEnd, Rule, SampleRecord, TestOutcome, ViolationKind};
@@ -28,7 +26,9 @@ use proctor_results::{
     CurvePoint, FullRun, PointKind,
     file_names::{FIND_MAX, RESULT},
 };
-use proctor_run::{Frame, PerformanceRuns, RunResult, Tests, arrivals, deviations, objections, plugin_part};
+use proctor_run::{
+    Frame, OpenBed, PerformanceRuns, RunResult, Tests, arrivals, deviations, objections, plugin_part,
+};
 use proctor_scheduler::Problem;
 use proctor_search::{
     Confirmation, ConstraintSeen, Dependence, ProbeEnd, ProbeRecord, SearchEnd, Side, Step,
@@ -69,7 +69,7 @@ pub fn find_max(
 
 fn search_in(
     frame: &Frame,
-    bed: ManuallyDrop<TestBed<'_>>,
+    bed: OpenBed<'_>,
     plan: &SearchPlan,
     state: State,
 ) -> Result<Conclusion, HostError> {
@@ -115,7 +115,7 @@ fn search_in(
         show(format!("note: {remark}\n"));
     }
     let host_side = bed.plugin.backend.host_side();
-    drop(ManuallyDrop::into_inner(bed));
+    bed.close();
     let last: Vec<_> = Fault::noticed(host_side).map(|fault| fault.to_string()).collect();
     result.faults = state.ends.iter().chain(&last).cloned().collect();
     folder.write_result(FIND_MAX, &result)?;

@@ -4,29 +4,21 @@
 //! [`Repeat`].
 
 use std::{
-    io,
-    os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-    time::Duration,
+    process::Command,
 };
 
 use proctor_bed::Interrupt;
 use proctor_compare::{CompareError, Comparison, Method, Side};
-use proctor_config::Settings;
-use proctor_plugin_host::{EXIT_PLUGIN_CRASHED, PluginLocation, SearchPath};
+use proctor_config::{EngineChoice, Settings};
+use proctor_plugin_host::{PluginLocation, SearchPath};
 use proctor_results::{ResultsError, Run, RunSummary};
 use proctor_vocabulary::TestMode;
 use proctor_words::{
-    CommandError, Conclusion, DataError, HostError, PluginError, UsageError, folder_for_runs, text,
-    write_json,
+    Conclusion, DataError, HostError, PluginError, UsageError, folder_for_runs, text, write_json,
 };
-use rustix::{
-    io::retry_on_intr,
-    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
-};
+
+use crate::process::{RunEnd, run_process};
 
 /// File of the answer, in the folder of the runs.
 const ANSWER: &str = "compare.json";
@@ -42,15 +34,6 @@ pub struct Repeat<'a> {
     pub foreign: Option<String>,
 }
 
-/// End of a run, or of all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RepeatEnd {
-    /// It came to a result, or the user stopped it.
-    Concluded(Conclusion),
-    /// A run came to no result, and ended with this exit code.
-    Failed(i32),
-}
-
 /// Makes the runs in their order, each by a command that `start` returns. Reports each, then how all of them vary or,
 /// with two plugins, whether these differ; the folder of the runs keeps that.
 ///
@@ -62,7 +45,7 @@ pub fn repeat(
     against: Option<&str>,
     interrupt: &Interrupt,
     start: impl Fn(&Repeat<'_>) -> Result<Command, HostError>,
-) -> Result<RepeatEnd, HostError> {
+) -> Result<RunEnd, HostError> {
     check(settings)?;
     let plugins = Plugins::find(settings, against)?;
     let runs = Runs { folder: folder_for_runs(settings)?, has_sides: against.is_some(), interrupt };
@@ -74,13 +57,13 @@ pub fn repeat(
             break;
         }
         match runs.make(&planned, start(&planned.own)?)? {
-            RepeatEnd::Concluded(Conclusion::Good) => {}
-            RepeatEnd::Concluded(Conclusion::Bad) => conclusion = Conclusion::Bad,
-            RepeatEnd::Concluded(Conclusion::Interrupted) => {
+            RunEnd::Concluded(Conclusion::Good) => {}
+            RunEnd::Concluded(Conclusion::Bad) => conclusion = Conclusion::Bad,
+            RunEnd::Concluded(Conclusion::Interrupted) => {
                 conclusion = Conclusion::Interrupted;
                 break;
             }
-            failed @ RepeatEnd::Failed(code) => {
+            failed @ RunEnd::Failed(code) => {
                 interrupt.observer().message(&format!(
                     "error: repeat {}{} ended with exit code {code}; the runs before it are in {}",
                     planned.number,
@@ -98,7 +81,7 @@ pub fn repeat(
         }
     }
     runs.answer(conclusion)?;
-    Ok(RepeatEnd::Concluded(conclusion))
+    Ok(RunEnd::Concluded(conclusion))
 }
 
 /// The plugins of the runs.
@@ -142,11 +125,9 @@ struct Runs<'a> {
 
 impl Runs<'_> {
     /// Makes a run by this command.
-    fn make(&self, planned: &Planned<'_>, mut command: Command) -> Result<RepeatEnd, HostError> {
-        let status = finish(&mut command, self.interrupt)
-            .map_err(|error| CommandError::NotStarted { program: command.get_program().into(), error })?;
-        let end = RepeatEnd::of(status, self.interrupt.has_come());
-        if matches!(end, RepeatEnd::Concluded(Conclusion::Good | Conclusion::Bad)) {
+    fn make(&self, planned: &Planned<'_>, command: Command) -> Result<RunEnd, HostError> {
+        let end = run_process(command, self.interrupt)?;
+        if matches!(end, RunEnd::Concluded(Conclusion::Good | Conclusion::Bad)) {
             let run = Run::open(&planned.own.output).map_err(DataError::Results)?;
             planned.check(&run)?;
             let summary = RunSummary::of(&run);
@@ -198,60 +179,6 @@ fn are_too_few(error: &CompareError) -> bool {
     matches!(error, CompareError::Alone { .. } | CompareError::Results(ResultsError::NoRun { .. }))
 }
 
-impl RepeatEnd {
-    /// Returns the end of a run, also of one that a signal ended.
-    fn of(status: ExitStatus, is_interrupted: bool) -> Self {
-        let ends = [Signal::INT, Signal::TERM, Signal::HUP].map(Signal::as_raw);
-        let code = match (status.code(), status.signal()) {
-            (Some(code), _) => code,
-            // It came before the run had begun to listen.
-            (None, Some(signal)) if is_interrupted && ends.contains(&signal) => {
-                return Self::Concluded(Conclusion::Interrupted);
-            }
-            (None, _) => EXIT_PLUGIN_CRASHED,
-        };
-        Conclusion::of_exit_code(code).map_or(Self::Failed(code), Self::Concluded)
-    }
-}
-
-/// Time between two looks for a signal.
-const LOOK: Duration = Duration::from_millis(20);
-
-/// Runs a command to its end. It is in its own process group, so that Ctrl-C reaches this program alone,
-/// which passes it on once: a second one would make it give up its wait.
-fn finish(command: &mut Command, interrupt: &Interrupt) -> io::Result<ExitStatus> {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
-    let kill = |child: &Child| {
-        let id = Pid::from_child(child);
-        move || send(id, Signal::KILL)
-    };
-    let mut child = interrupt.start(|| command.spawn(), kill)?;
-    let id = Pid::from_child(&child);
-    let has_ended = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !has_ended.load(Ordering::Acquire) {
-                if interrupt.has_come() {
-                    return send(id, Signal::INT);
-                }
-                thread::sleep(LOOK);
-            }
-        });
-        // Reaped only when nothing can signal it any longer, so that its number is not reused for another process.
-        let ended = retry_on_intr(|| waitid(WaitId::Pid(id), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT));
-        has_ended.store(true, Ordering::Release);
-        ended
-    })?;
-    interrupt.on_exit(|| ());
-    child.wait()
-}
-
-/// Signals a run and its children, such as a program that prepares its samples, as a terminal does.
-fn send(run: Pid, signal: Signal) {
-    // A group that is gone takes no signal, and needs none.
-    let _ = kill_process_group(run, signal);
-}
-
 impl Planned<'_> {
     fn of_side(&self) -> String {
         if self.side.is_empty() { String::new() } else { format!(" of {}", self.side) }
@@ -267,7 +194,9 @@ impl Planned<'_> {
         let (name, source) = (of_plugin("name"), of_plugin("source"));
         let is_it = match self.plugin {
             PluginLocation::Linked(linked) => (name, source) == (linked, "linked in"),
-            PluginLocation::Library(path) => source == path.display().to_string(),
+            PluginLocation::Library(path) | PluginLocation::Script(path, _) => {
+                source == path.display().to_string()
+            }
         };
         if is_it {
             return Ok(());
@@ -300,6 +229,10 @@ fn plan<'a>(count: u32, Plugins { a, b }: &'a Plugins, folder: &Path) -> Vec<Pla
 
 /// Refuses flags that several runs cannot share, or that prevent a comparison.
 fn check(settings: &Settings) -> Result<(), HostError> {
+    if settings.run.engine == EngineChoice::Both {
+        let text = "--repeat and engine = both do not go together: repeat the runs of one engine";
+        return Err(UsageError::Stated(text).into());
+    }
     if settings.run.record.is_some() {
         return Err(HostError::Usage(UsageError::Stated(
             "--repeat and setting record do not go together: a recording is of one run; leave out one of them",
@@ -328,22 +261,6 @@ mod tests {
         Plugins { a: PluginLocation::Linked(a), b: None }
     }
 
-    #[test]
-    fn a_run_that_ends_before_it_listens_was_interrupted_too() {
-        let by = |signal: Signal, is_interrupted| {
-            RepeatEnd::of(ExitStatus::from_raw(signal.as_raw()), is_interrupted)
-        };
-        let interrupted = RepeatEnd::Concluded(Conclusion::Interrupted);
-        assert_eq!([by(Signal::INT, true), by(Signal::TERM, true)], [interrupted; 2]);
-        let crashed = RepeatEnd::Failed(EXIT_PLUGIN_CRASHED);
-        assert_eq!([by(Signal::INT, false), by(Signal::KILL, true)], [crashed; 2]);
-        // Codes of its own, in the form of wait(2).
-        let own = |code: i32| RepeatEnd::of(ExitStatus::from_raw(code << 8), true);
-        let concluded = [Conclusion::Good, Conclusion::Bad, Conclusion::Interrupted];
-        assert_eq!([0, 1, 130].map(own), concluded.map(RepeatEnd::Concluded));
-        assert_eq!(own(4), RepeatEnd::Failed(4));
-    }
-
     /// Observer without a user.
     struct Nobody;
 
@@ -363,7 +280,7 @@ mod tests {
         assert!(error.starts_with("cannot start none/host: "), "{error}");
         let mut failing = Command::new("sh");
         failing.args(["-c", "exit 4"]);
-        assert_eq!(runs.make(planned, failing).unwrap(), RepeatEnd::Failed(4));
+        assert_eq!(runs.make(planned, failing).unwrap(), RunEnd::Failed(4));
     }
 
     #[test]

@@ -17,19 +17,20 @@ mod serve;
 mod traffic;
 mod warnings;
 
-use std::{collections::BTreeSet, io::Write, mem::ManuallyDrop};
+use std::{collections::BTreeSet, io::Write};
 
 use proctor_bed::{
-    Fault, Interrupt, TestBed,
+    Fault, Interrupt,
     scaling::settings::{Target, goal_within, keep_stronger_target, policy, target},
 };
 use proctor_config::{QslCounts, Settings};
 use proctor_results::{ScaleFile, ScaleInput, TargetChange, file_names::SCALE};
-use proctor_run::{Frame, deviations, finished_at_utc, plugin_part};
+use proctor_run::{Frame, OpenBed, deviations, finished_at_utc, plugin_part};
 use proctor_scaling::{Goal, Knobs};
 use proctor_words::{Conclusion, HostError, Observer, RunFolder, ScalingError, UsageError, write_whole};
 
 use self::result::{object, scale_file};
+use crate::engines::refuse_engine;
 
 /// Options of scaling in addition to the settings of a run, whose `batch_size` and `instances` are the bounds.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +57,7 @@ pub fn scale(
     interrupt: &Interrupt,
 ) -> Result<Conclusion, HostError> {
     // Refuse before the plugin is loaded, where possible.
+    refuse_engine(&settings, "host scale issues samples in a way of its own")?;
     if options.duration_ns == 0 {
         let text = "nothing can be seen in no time: give --duration a time above 0";
         return Err(UsageError::Stated(text).into());
@@ -101,7 +103,7 @@ const UNTIL_MEASURED_NS: u64 = u64::MAX / 4;
 
 fn scale_in(
     frame: &Frame,
-    bed: ManuallyDrop<TestBed<'_>>,
+    bed: OpenBed<'_>,
     options: &ScaleOptions,
     target: Target,
     mut goal: Goal,
@@ -154,7 +156,7 @@ fn scale_in(
     if result.courses.len() > 1 {
         show(&answer::comparison(&options.policies, &result.courses));
     }
-    drop(ManuallyDrop::into_inner(bed));
+    bed.close();
     faults.extend(Fault::noticed(host_side).map(|fault| fault.to_string()));
     result.faults = faults;
     result.finished_at_utc = finished_at_utc(settings);

@@ -23,6 +23,8 @@ pub enum Part {
     Setting,
     /// A seed.
     Seed,
+    /// The build of another load generator than the host's own.
+    Engine,
 }
 
 /// A difference between two sides.
@@ -42,6 +44,8 @@ pub struct Difference {
 const NOT_SETTINGS: [&str; 1] = ["output_folder"];
 /// The end of the names of seeds, which have their own part.
 const SEED: &str = "_seed";
+/// Keys of the load generator that say which build it is.
+const BUILD: [&str; 3] = ["version", "revision", "known"];
 /// Keys of the plugin that are measured, or have their own part.
 const NOT_PLUGIN: [&str; 3] = ["metrics", "stages", "model_files"];
 
@@ -68,7 +72,10 @@ pub(crate) fn differences(a: &[&Value], b: &[&Value]) -> Vec<Difference> {
         a: values(&a, key),
         b: values(&b, key),
     });
-    found.filter(|found| found.a != found.b || found.a.len() > 1).collect()
+    // That one has another load generator than the host's own is a setting already.
+    let is_told =
+        |found: &Difference| found.part == Part::Engine && found.a.iter().chain(&found.b).any(Value::is_null);
+    found.filter(|found| (found.a != found.b || found.a.len() > 1) && !is_told(found)).collect()
 }
 
 fn facts_of(result: &Value) -> Facts {
@@ -85,6 +92,9 @@ fn facts_of(result: &Value) -> Facts {
     }
     for (key, value) in object("seeds") {
         facts.insert((Part::Seed, key.clone()), value.clone());
+    }
+    for (key, value) in object("engine").filter(|(key, _)| BUILD.contains(&key.as_str())) {
+        facts.insert((Part::Engine, key.clone()), value.clone());
     }
     for (key, setting) in object("settings") {
         // The options of a plugin are set by its name, a point and theirs, and are all in its own part.
@@ -135,6 +145,7 @@ impl fmt::Display for Difference {
         match self.part {
             Part::Machine | Part::Setting | Part::Seed => f.write_str(&self.key),
             Part::Program => write!(f, "program {}", self.key),
+            Part::Engine => write!(f, "engine {}", self.key),
             Part::Plugin => write!(f, "plugin {}", self.key),
             Part::Model => write!(f, "model file {}", self.key),
             Part::Benchmark => write!(f, "benchmark {}", self.key),

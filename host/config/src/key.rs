@@ -61,6 +61,10 @@ pub enum When {
     RealTime,
     /// The host forms batches, as far as the settings say.
     Batches,
+    /// The host's own load generator issues the queries, alone or in turn with the official one.
+    OwnEngine,
+    /// The official LoadGen issues them, alone or in turn.
+    OfficialEngine,
 }
 
 /// Everything about a setting but its value.

@@ -86,6 +86,7 @@ mod arrivals;
 mod benchmark;
 mod built_in;
 mod check;
+mod engine;
 mod error;
 mod file;
 mod form;
@@ -104,13 +105,14 @@ pub use benchmark::{
     AnswerKind, BENCHMARK_SCHEMA_VERSION, Benchmark, BenchmarkFamily, Model, ModelFile, QslCounts, Quality,
     benchmark_families, benchmarks,
 };
+pub use engine::ROUND_OF_PACKAGE;
 pub use error::ConfigErrors;
 pub use key::{Flag, Key, Kind, When};
 pub use keys::keys;
 pub use layers::{Effective, Overridden};
 pub use loader::{CONFIG_FILE, Loader};
 pub use origin::Origin;
-pub use run_settings::{IssueMode, RunSettings};
+pub use run_settings::{EngineChoice, IssueMode, RunSettings};
 pub use settings::{ExplainRow, NotOfficial, Settings};
 pub use suite::{
     CheckedKey, Deviation, Difference, Figure, FigureBound, Format, Inference, Inferred, Length, MetricKind,

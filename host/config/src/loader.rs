@@ -19,16 +19,22 @@ use crate::{
         library::{benchmarks, find},
     },
     check::{Form, Raw, check_source, check_value},
+    engine::OfficialEngine,
     error::{ConfigError, ConfigErrors},
     file,
     file::text::{read_bytes, read_text},
+    key::DefaultValue,
     keys,
     layers::{Layer, Layers},
     origin::Origin,
     preset,
     run_settings::PRESETS,
     settings::{self, Settings},
-    suite::{self, choice::RoundScenario, interactive::RoundsWithInteractive},
+    suite::{
+        self,
+        choice::{RoundScenario, Suite},
+        interactive::RoundsWithInteractive,
+    },
     value::Value,
 };
 
@@ -186,14 +192,12 @@ impl Loader {
         let scenario = of_round.loadgen();
         let preset_name = selected(&raws, "preset").1;
         let known_preset = PRESETS.iter().find(|name| name.eq_ignore_ascii_case(&preset_name));
-        let rules: Rules = selected(&raws, "rules").1.parse().unwrap_or_default();
+        let engine = OfficialEngine::chosen(&selected(&raws, "engine").1);
+        let (rules, rules_of_engine) = choose_rules(&raws, engine);
         let mut benchmark = choose_benchmark(&raws, of_round, rules, &mut errors);
 
-        let mut lower = Layers::of_defaults_but(preset::defaults(), suite::link::seeds(rules));
-        lower.put(preset::preset(known_preset.unwrap_or(&"quick"), rules, &benchmark, of_round));
-        lower.put(benchmark.layer(of_round));
-        let is_official = known_preset == Some(&preset::OFFICIAL);
-        lower.extend(suite::link::layer(&benchmark, rules, of_round, is_official));
+        let mut lower = lower_layers(known_preset.unwrap_or(&"quick"), rules, &benchmark, of_round);
+        lower.extend(rules_of_engine);
         // Keep the user's values apart until it is known whether there is a trace below them.
         let mut upper = Layers::default();
         let mut warnings = Vec::new();
@@ -208,6 +212,10 @@ impl Loader {
         upper.extend(layers_of(&self.recorded, scenario, &mut warnings, &mut errors));
         upper.extend(layers_of(&self.flags, scenario, &mut warnings, &mut errors));
         let mut effective = lower.clone().under(&upper).effective();
+        if let Some(layer) = engine.and_then(|engine| engine.expected_latency(&effective, scenario)) {
+            lower.put(layer);
+            effective = lower.clone().under(&upper).effective();
+        }
         let mut run = settings::run_settings(&effective);
         let trace = arrivals::read_trace(&run).unwrap_or_else(|error| {
             errors.push(*error);
@@ -221,14 +229,8 @@ impl Loader {
             Some(Err(error)) => errors.push(*error),
             None => {}
         }
-        match suite::link::check_suite(&benchmark, rules, run.suite, &effective["suite"].origin) {
-            Ok(None) => {}
-            Ok(Some(without_effect)) => {
-                warnings.push(without_effect);
-                run.suite = None;
-            }
-            Err(error) => errors.push(*error),
-        }
+        let suite_origin = &effective["suite"].origin;
+        warnings.extend(settle_suite(&mut run.suite, &benchmark, rules, suite_origin, &mut errors));
         let target = &effective["quality_target"];
         let (quality_origin, warning) =
             suite::link::follow_quality(&mut benchmark, rules, run.suite, target, &mut errors);
@@ -241,7 +243,32 @@ impl Loader {
         let mut test = settings::test_settings(&effective);
         test.arrivals = arrivals::process(&run, trace);
         let audited = None;
-        Ok(Settings { run, test, audited, benchmark, quality_origin, plugin_options, effective, warnings })
+        let loadgen_files = [self.mlperf_conf, self.user_conf].into_iter().flatten().collect();
+        Ok(Settings {
+            run,
+            test,
+            audited,
+            benchmark,
+            quality_origin,
+            plugin_options,
+            effective,
+            loadgen_files,
+            warnings,
+        })
+    }
+
+    /// Returns some settings of the host as the sources give them, unchecked, or their defaults; a source in error
+    /// gives none. For a program that becomes another one before it loads everything.
+    #[must_use]
+    pub fn glance<const N: usize>(&self, keys: [&str; N]) -> [Option<String>; N] {
+        let file = self.read_config_file(&mut Vec::new());
+        let environment = self.read_environment();
+        let is_unset =
+            |key: &str| matches!(keys::find(key).map(|key| key.default), None | Some(DefaultValue::Unset(_)));
+        keys.map(|key| {
+            let (origin, text) = selected(&[&file, &environment, &self.recorded, &self.flags], key);
+            (origin != Origin::Default || !is_unset(key)).then_some(text)
+        })
     }
 
     fn read_config_file(&self, errors: &mut Vec<ConfigError>) -> Vec<Raw> {
@@ -324,6 +351,41 @@ fn selected(layers: &[&Vec<Raw>], key: &str) -> (Origin, String) {
             (Origin::Default, default.map(|value| value.to_string()).unwrap_or_default())
         }
     }
+}
+
+/// Returns the round, and the layer that it comes from if the load generator decides.
+fn choose_rules(raws: &[&Vec<Raw>], engine: Option<OfficialEngine>) -> (Rules, Option<Layer>) {
+    let (origin, text) = selected(raws, "rules");
+    match engine.filter(|_| origin == Origin::Default).map(OfficialEngine::rules) {
+        Some((rules, layer)) => (rules, Some(layer)),
+        None => (text.parse().unwrap_or_default(), None),
+    }
+}
+
+/// Checks the setting `suite`, and drops it with a warning if it has no effect.
+fn settle_suite(
+    suite: &mut Option<Suite>,
+    benchmark: &Benchmark,
+    rules: Rules,
+    origin: &Origin,
+    errors: &mut Vec<ConfigError>,
+) -> Option<String> {
+    match suite::link::check_suite(benchmark, rules, *suite, origin) {
+        Ok(without_effect) => without_effect.inspect(|_| *suite = None),
+        Err(error) => {
+            errors.push(*error);
+            None
+        }
+    }
+}
+
+/// Returns the layers that nobody has given: defaults, seeds of the round, preset, benchmark, row of its round.
+fn lower_layers(preset: &str, rules: Rules, benchmark: &Benchmark, of_round: RoundScenario) -> Layers {
+    let mut lower = Layers::of_defaults_but(preset::defaults(), suite::link::seeds(rules));
+    lower.put(preset::preset(preset, rules, benchmark, of_round));
+    lower.put(benchmark.layer(of_round));
+    lower.extend(suite::link::layer(benchmark, rules, of_round, preset == preset::OFFICIAL));
+    lower
 }
 
 /// Returns the chosen benchmark. After an error the first built-in one replaces it, so that the rest can be checked.

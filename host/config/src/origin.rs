@@ -16,6 +16,11 @@ pub enum Origin {
         /// Name of the round.
         name: String,
     },
+    /// The load generator that the run is by, whose rounds are few.
+    Engine {
+        /// Name of the load generator.
+        name: String,
+    },
     /// The preset.
     Preset {
         /// Name of the preset.
@@ -96,6 +101,7 @@ impl Origin {
         match self {
             Self::Default
             | Self::Round { .. }
+            | Self::Engine { .. }
             | Self::Preset { .. }
             | Self::Benchmark { .. }
             | Self::Suite { .. }
@@ -113,7 +119,7 @@ impl Origin {
     pub(crate) fn metadata(&self) -> Metadata {
         let metadata = Metadata::named(self.to_string());
         match self {
-            Self::Default | Self::Round { .. } | Self::Preset { .. } => metadata,
+            Self::Default | Self::Round { .. } | Self::Engine { .. } | Self::Preset { .. } => metadata,
             Self::Benchmark { file: path, .. }
             | Self::Suite { file: path, .. }
             | Self::Trace { path }
@@ -133,6 +139,7 @@ impl fmt::Display for Origin {
         let text = match self {
             Self::Default => "default".to_owned(),
             Self::Round { name } => format!("round {name}"),
+            Self::Engine { name } => format!("engine {name}"),
             Self::Preset { name } => format!("preset {name}"),
             Self::Benchmark { name, file } => format!("benchmark {name} ({})", file.display()),
             Self::Suite { name, round, file } => format!("suite {name} of {round} ({})", file.display()),

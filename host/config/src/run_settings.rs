@@ -119,6 +119,15 @@ run_settings! {
     /// With arrivals = trace: playback speed relative to the recording, if no rate is given.
     arrivals_speed: f64 = DefaultValue::Number(1.0), Kind::number(&SPEED), unit "factor",
         flag Flag::taking("arrivals-speed", "FACTOR");
+    /// Load generator that issues the queries: this one, the official LoadGen, or both in turn.
+    engine: EngineChoice = DefaultValue::Text("proctor"), Kind::Choice(EngineChoice::NAMES),
+        flag Flag::new("engine");
+    /// With engine = official: build of LoadGen's Python module, such as one of another round.
+    loadgen: Option<PathBuf> = DefaultValue::Unset("the installed package mlcommons-loadgen"), Kind::Text,
+        flag Flag::taking("loadgen", "PATH"), only [When::OfficialEngine], in_scale false;
+    /// Python for engine = official and for plugins in Python; it has the package proctor.
+    python: Option<PathBuf> = DefaultValue::Unset("that of $VIRTUAL_ENV, or beside the program, or python3"), Kind::Text,
+        flag Flag::taking("python", "PATH");
     /// Folder with the data sets and models.
     data_root: Option<PathBuf> = DefaultValue::Unset("the one shipped with the program"), Kind::Text,
         flag Flag::taking("data-root", "FOLDER");
@@ -154,9 +163,9 @@ run_settings! {
     /// Write mlperf_log_trace.json for Chrome trace viewers: about 3,000 samples and issue calls per phase.
     enable_trace: bool = DefaultValue::Bool(true), Kind::Bool, in_scale false;
     /// Also print mlperf_log_summary.txt after each test.
-    copy_summary_to_stdout: bool = DefaultValue::Bool(false), Kind::Bool, in_scale false;
+    copy_summary_to_stdout: bool = DefaultValue::Bool(false), Kind::Bool, only [When::OwnEngine], in_scale false;
     /// Also print mlperf_log_detail.txt after each test.
-    copy_detail_to_stdout: bool = DefaultValue::Bool(false), Kind::Bool, in_scale false;
+    copy_detail_to_stdout: bool = DefaultValue::Bool(false), Kind::Bool, only [When::OwnEngine], in_scale false;
     /// Simulate the run in virtual time, if the plugin supports it; the same seed gives the same result.
     virtual_time: bool = DefaultValue::Bool(false), Kind::Bool, flag Flag::new("virtual-time");
     /// Run the plugin in its own process, so that a crash does not take the host down.
@@ -188,10 +197,11 @@ run_settings! {
     /// Check once a second how quiet the machine is during the performance run; not in virtual time.
     noise: bool = DefaultValue::Bool(true), Kind::Bool, in_scale false;
     /// How the issuing thread waits: sleep, spin (occupies a processor), or hybrid (sleep, then spin).
-    wait: Wait = DefaultValue::Text("hybrid"), Kind::Choice(&["sleep", "hybrid", "spin"]), only [When::RealTime];
+    wait: Wait = DefaultValue::Text("hybrid"), Kind::Choice(&["sleep", "hybrid", "spin"]),
+        only [When::RealTime, When::OwnEngine];
     /// With wait = hybrid: how long to spin before a query is due, and at first while waiting for a completion.
     wait_spin_us: u64 = DefaultValue::Integer(100), Kind::integer(0, 1_000_000), unit "us",
-        only [When::RealTime, When::Hybrid];
+        only [When::RealTime, When::OwnEngine, When::Hybrid];
     /// Hand whole queries to the plugin: if it takes them (auto), always (true), or never (false).
     issue: IssueMode = DefaultValue::Text("auto"), Kind::Choice(&["auto", "true", "false"]);
     /// Scheduler policy for batching or scaling; `host list policies` lists them.
@@ -228,6 +238,43 @@ impl RunSettings {
     #[must_use]
     pub fn wait_policy(&self) -> WaitPolicy {
         WaitPolicy { wait: self.wait, spin_ns: self.wait_spin_us.saturating_mul(1000) }
+    }
+}
+
+/// Load generator that issues the queries of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// The host's own.
+    Proctor,
+    /// The official LoadGen.
+    Official,
+    /// Both, in a run each, which are compared.
+    Both,
+}
+
+impl EngineChoice {
+    /// The names of all.
+    pub(crate) const NAMES: &[&str] = &["proctor", "official", "both"];
+
+    /// Returns the name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// Returns whether a run with the official LoadGen is asked for.
+    #[must_use]
+    pub fn has_official(self) -> bool {
+        self != Self::Proctor
+    }
+}
+
+impl FromStr for EngineChoice {
+    /// The text is not a name of a load generator.
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        [Self::Proctor, Self::Official, Self::Both].into_iter().find(|it| it.name() == text).ok_or(())
     }
 }
 
@@ -307,6 +354,7 @@ text_settings!(
     ArrivalKind,
     Wait,
     IssueMode,
+    EngineChoice,
     RowAggregation
 );
 

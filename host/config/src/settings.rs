@@ -1,6 +1,10 @@
 //! The result: every setting in effect, and its origin.
 
-use std::{collections::BTreeMap, fmt, iter, path::Path};
+use std::{
+    collections::BTreeMap,
+    fmt, iter,
+    path::{Path, PathBuf},
+};
 
 use proctor_loadgen::{
     SettingKind, SettingValue, TestSettings,
@@ -42,6 +46,8 @@ pub struct Settings {
     pub plugin_options: BTreeMap<String, String>,
     /// Each setting and plugin option by name, with its origin and the values that it replaces.
     pub effective: BTreeMap<String, Effective>,
+    /// Files in LoadGen's format that were read, in the order in which they apply.
+    pub loadgen_files: Vec<PathBuf>,
     /// Warnings: about lines of `mlperf.conf` and `user.conf` that have no effect or another one than they
     /// seem to have, choices without effect, and settings to which one source gives two values.
     pub warnings: Vec<String>,

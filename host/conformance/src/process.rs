@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use proctor_vocabulary::restart_command;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::{
@@ -34,12 +35,14 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns the running program, without arguments.
+    /// Returns the running program, without the words of its command line.
     ///
     /// # Errors
     /// If the system does not report where it is.
     pub fn this() -> io::Result<Self> {
-        Ok(Self { path: std::env::current_exe()?, arguments: Vec::new() })
+        let mut command = restart_command()?.into_iter();
+        let path = command.next().ok_or(io::ErrorKind::NotFound)?.into();
+        Ok(Self { path, arguments: command.collect() })
     }
 }
 

@@ -138,7 +138,7 @@ impl Suite {
         let location = SearchPath::standard(&settings.run.plugin_path).find(&settings.run.plugin)?;
         let plugin = match location {
             proctor_plugin_host::PluginLocation::Linked(name) => name.to_owned(),
-            proctor_plugin_host::PluginLocation::Library(path) => path.display().to_string(),
+            file => file.to_string(),
         };
         Ok(Request { plugin, ..self.request.clone() })
     }

@@ -32,7 +32,7 @@ struct Cli {
 }
 
 fn main() {
-    let cli: Cli = proctor_display::command_line();
+    let cli: Cli = proctor_display::command_line(std::env::args_os().collect());
     proctor_display::run_program(|| cli.command.run());
 }
 

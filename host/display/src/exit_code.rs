@@ -27,15 +27,19 @@ Exit codes:
   70   the plugin crashed or ended the program; see the report in the run folder
   130  interrupted";
 
-const SETTINGS: i32 = 2;
-const PLUGIN: i32 = 3;
-const DATA: i32 = 4;
-const OUTPUT: i32 = 5;
+/// The code of a wrong flag or setting.
+pub const SETTINGS: i32 = 2;
+/// The code of a plugin that cannot be loaded or used.
+pub const PLUGIN: i32 = 3;
+/// The code of data, models or other input files that are missing or damaged.
+pub const DATA: i32 = 4;
+/// The code of results or an answer that cannot be written.
+pub const OUTPUT: i32 = 5;
 /// Exit code for a defect of the program itself, as in Rust.
 pub(crate) const PANICKED: i32 = 101;
 
 /// Returns the code of an error that left no result.
-pub(crate) fn of_error(error: &HostError) -> i32 {
+pub fn of_error(error: &HostError) -> i32 {
     match error {
         HostError::Settings(_) | HostError::Usage(_) | HostError::Scheduler(_) => SETTINGS,
         HostError::Scaling(_) | HostError::Search(_) | HostError::Command(_) => SETTINGS,

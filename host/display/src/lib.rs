@@ -10,7 +10,8 @@
 //! it.
 //!
 //! # Where things are
-//! - `terminal` shows a run, `progress` its view, lines or events (`snapshot`: a test at an instant);
+//! - `terminal` shows a run, `relay` hands it to another program, `progress` its view, lines or events (`snapshot`: a
+//!   test at an instant);
 //! - `steps`, `count_line`: the progress of a benchmark; `page`, `spread`: its figures;
 //! - `program`, `exit_code`: how each program begins and ends; `log`: its log; `timeline`: the spans of a run as a
 //!   file;
@@ -19,12 +20,13 @@
 #![forbid(unsafe_code)]
 
 mod count_line;
-mod exit_code;
+pub mod exit_code;
 mod file_line;
 mod log;
 mod page;
 mod program;
 mod progress;
+mod relay;
 mod spread;
 mod stderr;
 mod stdout;
@@ -36,9 +38,11 @@ pub use crate::{
     count_line::CountLine,
     exit_code::EXIT_CODES,
     file_line::FileLine,
+    log::log_to,
     page::{Origin, Page, Table, markdown_table},
     program::{command_line, run_program, run_program_with_plugin},
     progress::OutputFormat,
+    relay::{Relay, RelayedProgress, Shown},
     spread::Spread,
     stderr::tell,
     stdout::{print, print_data, stdout_for_successor},

@@ -3,9 +3,11 @@
 use std::{
     env,
     fmt::Debug,
-    io::{self, IsTerminal},
+    io::{self, IsTerminal, Write},
+    sync::{Arc, Once},
 };
 
+use parking_lot::Mutex;
 use proctor_vocabulary::printable_lines;
 use proctor_words::spans;
 use tracing::field::Field;
@@ -22,6 +24,7 @@ use tracing_subscriber::{
 };
 
 use crate::{
+    progress::TakeLine,
     stderr::{Stderr, tell},
     timeline,
 };
@@ -36,11 +39,44 @@ pub(crate) fn start() {
         tell(format!("{VARIABLE}={wanted} is ignored: {error}"));
         Targets::new().with_default(LevelFilter::WARN)
     });
-    let lines = fmt::layer().fmt_fields(debug_fn(write_field).delimited(" ")).with_writer(|| Stderr);
-    let lines = lines.with_ansi(io::stderr().is_terminal()).without_time();
+    let lines = fmt::layer().fmt_fields(debug_fn(write_field).delimited(" ")).with_writer(|| Log);
+    let is_live = io::stderr().is_terminal() && TAKE.lock().is_none();
+    let lines = lines.with_ansi(is_live).without_time();
     // No line is about a span, or has one in front of it.
     let filter = filter.with_target(spans::TARGET, LevelFilter::OFF);
-    tracing_subscriber::registry().with(timeline::layer()).with(lines.with_filter(filter)).init();
+    // A log that runs already stays.
+    let _ = tracing_subscriber::registry().with(timeline::layer()).with(lines.with_filter(filter)).try_init();
+}
+
+/// Hands the lines of the log to `take` from now on, or to stderr again, and starts the log unless it has been: for a
+/// program that embeds the host.
+pub fn log_to(take: Option<TakeLine>) {
+    static START: Once = Once::new();
+    *TAKE.lock() = take;
+    START.call_once(start);
+}
+
+/// Function that takes the lines of the log; stderr if there is none.
+static TAKE: Mutex<Option<TakeLine>> = Mutex::new(None);
+
+/// Writer of the log.
+struct Log;
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let take = TAKE.lock().as_ref().map(Arc::clone);
+        match take {
+            Some(take) => {
+                take(String::from_utf8_lossy(bytes).trim_end());
+                Ok(bytes.len())
+            }
+            None => Stderr.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Writes the message or another field of a line, which files and plugins may have written:
@@ -64,9 +100,6 @@ fn filter(wanted: &str) -> Result<Targets, ParseError> {
 
 #[cfg(test)]
 mod tests {
-    use std::{io::Write, sync::Arc};
-
-    use parking_lot::Mutex;
     use tracing::{Level, subscriber::with_default};
 
     use super::*;

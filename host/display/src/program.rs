@@ -1,7 +1,7 @@
 //! A program from start to finish: the answer on stdout, an error on stderr, the exit code.
 
 use std::{
-    env,
+    ffi::OsString,
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
@@ -16,13 +16,14 @@ use crate::{
     stdout, timeline,
 };
 
-/// Reads the command line, or ends the program with its error, or with the requested help.
+/// Reads the command line, from the name of the program on, or ends the program with its error, or with the requested
+/// help.
 #[must_use]
-pub fn command_line<Arguments: Parser>() -> Arguments {
-    let steers = || env::args_os().any(|word| printable(word.display()) != word.to_string_lossy());
-    Arguments::try_parse().unwrap_or_else(|error: Error| {
+pub fn command_line<Arguments: Parser>(words: Vec<OsString>) -> Arguments {
+    let steers = || words.iter().any(|word| printable(word.display()) != word.to_string_lossy());
+    Arguments::try_parse_from(&words).unwrap_or_else(|error: Error| {
         if error.kind() == ErrorKind::InvalidUtf8 {
-            tell(not_utf8());
+            tell(not_utf8(&words));
             process::end(error.exit_code());
         }
         // clap prints in colours, but passes on the escapes in the arguments that it quotes.
@@ -35,8 +36,8 @@ pub fn command_line<Arguments: Parser>() -> Arguments {
 }
 
 /// Returns the error for arguments that are not UTF-8, which clap does not name.
-fn not_utf8() -> String {
-    let words = env::args_os().filter(|word| word.to_str().is_none());
+fn not_utf8(words: &[OsString]) -> String {
+    let words = words.iter().filter(|word| word.to_str().is_none());
     let words: Vec<_> = words.map(|word| format!("\"{}\"", printable(word.display()))).collect();
     format!("error: not UTF-8: {}; rename the file, or give a link with a name in UTF-8", words.join(" or "))
 }

@@ -43,6 +43,33 @@ pub enum OutputFormat {
 /// The knobs as a policy has turned them, and whether it means to stay there; `None` if no policy turns them.
 type Turned = Arc<Mutex<Option<(Knobs, bool)>>>;
 
+/// Function that takes a line.
+pub(crate) type TakeLine = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Way in which progress is shown.
+pub(crate) enum Shows {
+    Nothing,
+    /// Lines at the bottom of the terminal.
+    View,
+    /// A plain line a second, without its end.
+    Lines(TakeLine),
+    /// A line of JSON a second.
+    Events(TakeLine),
+}
+
+impl Shows {
+    /// Returns the way of a program with this format.
+    pub(crate) fn of(format: OutputFormat) -> Self {
+        let is_live = io::stderr().is_terminal() && env::var_os("TERM").is_none_or(|term| term != "dumb");
+        match format {
+            OutputFormat::Quiet => Self::Nothing,
+            OutputFormat::Json => Self::Events(Arc::new(|line| print(line))),
+            OutputFormat::Text if is_live => Self::View,
+            OutputFormat::Text => Self::Lines(Arc::new(|line| tell(line))),
+        }
+    }
+}
+
 /// Shows the progress of a test until it is stopped.
 pub(crate) struct Progress {
     ticker: Option<Ticker>,
@@ -51,30 +78,29 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Starts to show it.
-    pub(crate) fn start(test: ShownTest, format: OutputFormat) -> Self {
+    pub(crate) fn start(test: ShownTest, shows: Shows) -> Self {
         let turned = Turned::default();
         let knobs = Arc::clone(&turned);
         let mut viewer = Viewer::new(test);
         let mut look = move || viewer.look(*knobs.lock());
-        let is_live = io::stderr().is_terminal() && env::var_os("TERM").is_none_or(|term| term != "dumb");
-        let started = match format {
-            OutputFormat::Quiet => return Self { ticker: None, turned },
-            OutputFormat::Json => Ticker::start("progress", LINE_INTERVAL, move |is_last| {
+        let started = match shows {
+            Shows::Nothing => return Self { ticker: None, turned },
+            Shows::Events(take) => Ticker::start("progress", LINE_INTERVAL, move |is_last| {
                 if let Some(snapshot) = look().filter(|_| !is_last) {
-                    print(json::progress_line(&snapshot));
+                    take(&json::progress_line(&snapshot));
                 }
                 LINE_INTERVAL
             }),
-            OutputFormat::Text if is_live => Ticker::start("progress", VIEW_INTERVAL, move |is_last| {
+            Shows::View => Ticker::start("progress", VIEW_INTERVAL, move |is_last| {
                 match look().filter(|_| !is_last) {
                     Some(snapshot) => show_view(|columns| view::lines(&snapshot, columns)),
                     None => clear_view(),
                 }
                 VIEW_INTERVAL
             }),
-            OutputFormat::Text => Ticker::start("progress", LINE_INTERVAL, move |is_last| {
+            Shows::Lines(take) => Ticker::start("progress", LINE_INTERVAL, move |is_last| {
                 if let Some(snapshot) = look().filter(|_| !is_last) {
-                    tell(plain::line(&snapshot));
+                    take(&plain::line(&snapshot));
                 }
                 LINE_INTERVAL
             }),

@@ -11,7 +11,7 @@ use crate::{
     file_line::FileLine,
     program::end_with_error,
     progress::{
-        OutputFormat, Progress,
+        OutputFormat, Progress, Shows,
         json::{begin_line, end_line},
     },
     stderr::tell,
@@ -73,7 +73,7 @@ impl Observer for Terminal {
         if self.format == OutputFormat::Json {
             print(begin_line(&test.plan));
         }
-        *self.test.lock() = Some(Progress::start(test, self.format));
+        *self.test.lock() = Some(Progress::start(test, Shows::of(self.format)));
     }
 
     fn knobs_turned(&self, knobs: Knobs, is_settled: bool) {

@@ -5,7 +5,7 @@ use std::{collections::TryReserveError, error::Error, fmt};
 use proctor_loadgen_settings::SettingsError;
 use proctor_vocabulary::Scenario;
 
-use crate::{record::response_id::MAX_PHASE_COUNT, system::LibraryError};
+use crate::{engine::EngineError, record::response_id::MAX_PHASE_COUNT, system::LibraryError};
 
 /// Reason why a test could not take place.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +31,11 @@ pub enum LoadGenError {
     /// The library has not loaded the samples.
     #[error(transparent)]
     Load(#[from] LoadError),
+    #[error("cannot start the thread of the engine: {0}")]
+    EngineThread(std::io::Error),
+    /// The engine in the place of this load generator did not run the test.
+    #[error("the engine did not run the test: {0}")]
+    Engine(EngineError),
     #[error("this load generator has already run its test: make a new one")]
     AlreadyRun,
 }

@@ -9,3 +9,4 @@ pub(crate) mod issued_query;
 pub(crate) mod issuer_record;
 pub(crate) mod stall;
 pub(crate) mod threads;
+pub(crate) mod wrong_samples;

@@ -151,6 +151,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod engine;
 mod error;
 mod format;
 mod issue;
@@ -164,7 +165,10 @@ mod time;
 mod verdict;
 
 pub use error::{LoadError, LoadGenError};
-pub use issue::{delay::IssueDelay, end::IssueEnd, issuer_record::IssuerRecord, threads::OTHER_ISSUERS};
+pub use issue::{
+    delay::IssueDelay, end::IssueEnd, issuer_record::IssuerRecord, threads::OTHER_ISSUERS,
+    wrong_samples::WrongSamples,
+};
 pub use log::log_output::LogOutputSettings;
 pub use measure::{
     accuracy_record::{AccuracyRecord, AccuracyTokens},

@@ -9,4 +9,5 @@ pub(crate) mod order_statistics;
 pub(crate) mod phase_error;
 pub(crate) mod phase_outcome;
 pub(crate) mod phase_record;
+pub(crate) mod sample_indices;
 pub(crate) mod statistics;

@@ -1,5 +1,7 @@
 //! The record of a running phase: a slot for each sample, which one thread issues and any thread completes.
 
+pub(crate) mod engine_samples;
+pub(crate) mod engine_sink;
 pub(crate) mod histogram;
 pub(crate) mod phase;
 pub(crate) mod recorder;

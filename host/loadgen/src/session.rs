@@ -2,6 +2,7 @@
 
 pub(crate) mod background_flush;
 mod console;
+mod driven;
 mod find_peak;
 pub(crate) mod load_gen;
 pub(crate) mod options;

@@ -136,7 +136,9 @@ impl Guard {
             timer_slack_ns: self.timer_slack_ns,
             cost: self.cost,
         };
-        Noise::of(&self.intervals, self.interval_ns, start_ns, about)
+        let intervals: Vec<_> =
+            self.intervals.iter().filter_map(|interval| interval.since(start_ns)).collect();
+        Noise::of(&intervals, self.interval_ns, start_ns, about)
     }
 
     fn read(&mut self, now_ns: u64) {

@@ -57,6 +57,21 @@ impl Interval {
         Self { begin_ns: self.begin_ns, end_ns: next.end_ns, values: self.values.and(next.values) }
     }
 
+    /// Returns the part from an instant on, with as large a share of what adds up; `None` if it ended before. An engine
+    /// prepares for seconds between the load of its samples and the first query.
+    pub(crate) fn since(self, start_ns: u64) -> Option<Self> {
+        let early_ns = start_ns.saturating_sub(self.begin_ns);
+        match self.lasted_ns() {
+            lasted_ns if early_ns >= lasted_ns && early_ns > 0 => None,
+            // The host itself begins to observe right before.
+            lasted_ns if early_ns <= lasted_ns / 100 => Some(self),
+            lasted_ns => {
+                let values = self.values.share(lasted_ns - early_ns, lasted_ns);
+                Some(Self { begin_ns: start_ns, values, ..self })
+            }
+        }
+    }
+
     pub(crate) fn lasted_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.begin_ns)
     }
@@ -95,6 +110,20 @@ mod tests {
         assert_eq!(values(begin, counters(SECOND_NS, 1149, 10, 5209, 350))[1], ms(10));
         // Ticks are rounded: a little more than there was counts as none.
         assert_eq!(values(begin, counters(SECOND_NS, 1190, 10, 5200, 312))[1], Some(0));
+    }
+
+    #[test]
+    fn an_interval_before_the_start_does_not_count() {
+        let values = Values { foreign_ns: Some(1000), frequency_least_khz: Some(8), ..Values::default() };
+        let interval = Interval { begin_ns: 1000, end_ns: 2000, values };
+        let since = |start_ns| {
+            let part = interval.since(start_ns)?;
+            let Values { foreign_ns, frequency_least_khz, .. } = part.values;
+            Some((part.begin_ns, foreign_ns.unwrap(), frequency_least_khz.unwrap()))
+        };
+        assert_eq!([since(2000), since(9000)], [None, None]);
+        assert_eq!(since(1750), Some((1750, 250, 8)));
+        assert_eq!([since(0), since(1000), since(1010)], [Some((1000, 1000, 8)); 3]);
     }
 
     #[test]

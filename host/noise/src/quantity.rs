@@ -49,6 +49,20 @@ impl<T> Quantities<T> {
 }
 
 impl Values {
+    /// Returns the values of a part of the interval: this share of what adds up, and frequencies as they are.
+    #[must_use]
+    pub(crate) fn share(self, part: u64, whole: u64) -> Self {
+        let of_part = |value: u64| {
+            let share = u128::from(value) * u128::from(part) / u128::from(whole.max(1));
+            u64::try_from(share).unwrap_or(u64::MAX)
+        };
+        Self {
+            frequency_least_khz: self.frequency_least_khz,
+            frequency_greatest_khz: self.frequency_greatest_khz,
+            ..Self::each(|of| of(&self).map(of_part))
+        }
+    }
+
     /// Returns the values of two intervals together: sums, but of frequencies the least and the greatest. What only one
     /// of them has is the value of both.
     #[must_use]

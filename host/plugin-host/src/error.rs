@@ -1,5 +1,7 @@
 //! Everything that can go wrong at the plugin boundary.
 
+use std::path::PathBuf;
+
 use proctor_plugin_api::{OptionError, abi};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +26,9 @@ pub enum PluginHostError {
     /// names the plugin or its file, and the problem.
     #[error("{0}")]
     Unusable(String),
+    /// The plugin is written in Python, and this process is no interpreter.
+    #[error("{} is a plugin in Python, which runs in an interpreter: python3 -m proctor", .0.display())]
+    NoInterpreter(PathBuf),
     /// An option is unknown or has a wrong value.
     #[error("plugin {plugin}: {error}")]
     Option { plugin: String, error: OptionError },

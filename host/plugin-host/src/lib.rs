@@ -71,6 +71,7 @@ mod load;
 mod newer_host;
 mod objects;
 mod record;
+mod scripts;
 mod search_path;
 mod services;
 #[cfg(test)]
@@ -111,6 +112,7 @@ pub use record::{
     line::{Answer, Begun, CallName, Head, Input, Line, RECORDING_VERSION, RecordedPlugin, Returned, Told},
     log::{RECORDING_FILE, Recorder, read_recording},
 };
+pub use scripts::{Scripts, install_scripts, is_script};
 pub use search_path::{PluginLocation, SearchPath};
 pub use services::{
     context::HostServices,

@@ -8,8 +8,9 @@ use std::{
 };
 
 use proctor_plugin_api::{linked_plugins, vocabulary::did_you_mean};
+use proctor_vocabulary::program;
 
-use crate::error::PluginHostError;
+use crate::{error::PluginHostError, scripts};
 
 /// Environment variable with further folders, separated by colons.
 const PATH_VARIABLE: &str = "PROCTOR_PLUGIN_PATH";
@@ -21,10 +22,22 @@ pub enum PluginLocation {
     Linked(&'static str),
     /// A shared library, by its absolute path.
     Library(PathBuf),
+    /// A class of a file in Python, by its absolute path: of this name, or the only one that is a plugin.
+    Script(PathBuf, Option<String>),
 }
 
 impl PluginLocation {
-    /// Returns the name to ask for: of a linked-in plugin its own, of a library the one in its file name.
+    /// Returns whether the plugin is one in another language, which runs in this process alone.
+    #[must_use]
+    pub fn needs_interpreter(&self) -> bool {
+        match self {
+            Self::Script(..) => true,
+            Self::Linked(name) => scripts::stands_for_scripts(name),
+            Self::Library(_) => false,
+        }
+    }
+
+    /// Returns the name to ask for: of a linked-in plugin its own, of a file the one in its file name.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -32,6 +45,9 @@ impl PluginLocation {
             Self::Library(path) => {
                 let name = path.file_name().and_then(plugin_name);
                 name.unwrap_or_else(|| path.display().to_string())
+            }
+            Self::Script(path, _) => {
+                path.file_stem().unwrap_or_default().to_string_lossy().replace('_', "-").to_lowercase()
             }
         }
     }
@@ -41,7 +57,8 @@ impl fmt::Display for PluginLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Linked(name) => write!(f, "{name} (linked in)"),
-            Self::Library(path) => path.display().fmt(f),
+            Self::Library(path) | Self::Script(path, None) => path.display().fmt(f),
+            Self::Script(path, Some(class)) => write!(f, "{}:{class}", path.display()),
         }
     }
 }
@@ -62,7 +79,7 @@ impl SearchPath {
         if let Some(value) = std::env::var_os(PATH_VARIABLE) {
             folders.extend(std::env::split_paths(&value).filter(|folder| !folder.as_os_str().is_empty()));
         }
-        if let Some(home) = std::env::current_exe().ok().as_deref().and_then(Path::parent) {
+        if let Some(home) = program().ok().as_deref().and_then(Path::parent) {
             folders.extend(near_the_executable(home));
             if let Ok(here) = std::env::current_dir() {
                 folders.extend(builds_above(home, &here));
@@ -86,12 +103,17 @@ impl SearchPath {
     /// Finds a plugin.
     ///
     /// A text that contains a `/` or ends with `.so` is the path of a library; a bare file name is also looked for in
-    /// the folders. Anything else is a name: first of a linked-in plugin, then of a file `lib<name>_sut.so`, with
+    /// the folders. One that ends with `.py`, or with `.py:` and the name of a class, is the path of a plugin in
+    /// Python. Anything else is a name: first of a linked-in plugin, then of a file `lib<name>_sut.so`, with
     /// underscores for the hyphens of the name.
     ///
     /// # Errors
     /// [`PluginHostError::Unusable`] for a path, [`PluginHostError::NotFound`] for a name, with a suggestion.
     pub fn find(&self, name_or_path: &str) -> Result<PluginLocation, PluginHostError> {
+        if let Some((path, class)) = scripts::split(name_or_path) {
+            let path = absolute_file(Path::new(path))?;
+            return Ok(PluginLocation::Script(path, class.map(str::to_owned)));
+        }
         if name_or_path.contains('/') {
             return absolute_file(Path::new(name_or_path)).map(PluginLocation::Library);
         }
@@ -239,6 +261,19 @@ mod tests {
         assert_eq!(path.list(), [found]);
         let there = ["cpu-rnn", "cpu_rnn", "m", "../cpu-rnn", ""].map(|name| path.has(name));
         assert_eq!(there, [true, false, false, false, false]);
+    }
+
+    #[test]
+    fn a_plugin_in_python_is_a_file_and_perhaps_a_class() {
+        let (folder, path) = folder_with(&["my_sut.py"]);
+        let file = folder.path().canonicalize().unwrap().join("my_sut.py");
+        let file = file.to_str().unwrap();
+        let found = path.find(file).unwrap();
+        assert_eq!((found.name().as_str(), found.to_string().as_str()), ("my-sut", file));
+        let of_class = format!("{file}:Digits");
+        assert_eq!(path.find(&of_class).unwrap().to_string(), of_class);
+        let message = path.find("no_sut.py:Digits").unwrap_err().to_string();
+        assert!(message.starts_with("cannot read the plugin no_sut.py: "), "{message}");
     }
 
     #[test]

@@ -68,6 +68,7 @@ pub use schema::{
     arrivals::{ArrivalTracePart, ArrivalsPart},
     benchmark::{BenchmarkPart, SuitePart},
     energy::{EnergyPart, ProcessorEnergyPart},
+    engine::EnginePart,
     figures::{FiguresPart, IntervalPart, MetricPart},
     finding::{Finding, LimitPart, RemedyPart, Status},
     floor::FloorPart,

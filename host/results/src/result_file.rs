@@ -11,10 +11,12 @@ use crate::{
         accuracy::AccuracyPart,
         arrivals::ArrivalsPart,
         benchmark::BenchmarkPart,
+        engine::EnginePart,
         figures::MetricPart,
         finding::Status,
         floor::FloorPart,
         machine::MachinePart,
+        or_default,
         plugin::PluginPart,
         setting::{DeviationPart, SettingPart},
         test::TestPart,
@@ -57,6 +59,9 @@ pub struct ResultFile {
     /// True if the calls were recorded, which makes each of them longer.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub recorded: bool,
+    /// The load generator, if it is not the host's own.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EnginePart>,
     /// Arrival process, if it differs from the rules'.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<ArrivalsPart>,

@@ -9,6 +9,7 @@ pub(crate) mod accuracy;
 pub(crate) mod arrivals;
 pub(crate) mod benchmark;
 pub(crate) mod energy;
+pub(crate) mod engine;
 pub(crate) mod figures;
 pub(crate) mod finding;
 pub(crate) mod floor;

@@ -23,6 +23,9 @@ pub struct RunSummary {
     pub scenario: Option<String>,
     /// Name and version of the plugin.
     pub plugin: Option<String>,
+    /// Name of the load generator, if it is not the host's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// Precision that it computed in.
     pub precision: Option<String>,
     /// Instant at which the run was finished; not in virtual time.
@@ -124,6 +127,7 @@ impl RunSummary {
             benchmark: None,
             scenario: None,
             plugin: None,
+            engine: None,
             precision: None,
             finished_at_utc: None,
             official_length: None,
@@ -165,6 +169,7 @@ impl RunSummary {
                     benchmark: Some(result.benchmark.id.clone()),
                     scenario: Some(result.scenario.clone()),
                     plugin: Some(format!("{} {}", result.plugin.name, result.plugin.version)),
+                    engine: result.engine.as_ref().map(|engine| engine.name.clone()),
                     precision: Some(result.plugin.precision.clone()),
                     finished_at_utc: result.finished_at_utc.clone(),
                     official_length: Some(result.official_length),

@@ -83,7 +83,7 @@ impl UnfinishedResult {
 
     /// Scores a test's answers. Without them on the disk there is no score, and the run is not VALID.
     pub(crate) fn score(&mut self, test: &Test, bed: &TestBed<'_>) {
-        let Some(logs) = &test.logs else { return };
+        let Some(logs) = test.logs.as_ref().filter(|_| test.has_whole_answers()) else { return };
         let _span = enter!("score");
         if let Some(error) = &test.write_error {
             self.of_run.push(Finding::of_run(RunFault::NotScored(error.to_string())));

@@ -1,7 +1,7 @@
 //! The frame of a run and of a search: settings checked and warned about, a folder that stays only if it has content,
 //! the report of a crash or a hang, and a note of the error that ended it.
 
-use std::mem::ManuallyDrop;
+use std::{mem, ops::Deref};
 
 use proctor_bed::{
     Equipment, Interrupt, TestBed, Watchdog,
@@ -30,6 +30,39 @@ pub struct Frame {
     published: Option<Published>,
     /// The results that wait for the end of the plugin, if any do.
     pub(crate) pending: Pending,
+}
+
+/// A test bed that its work closes. On an error the plugin is left alone, since closing it may hang or crash, and the
+/// error must be reported; but not in a program that outlives the work.
+pub struct OpenBed<'a> {
+    /// Taken by `close` and `drop` alone.
+    bed: Option<TestBed<'a>>,
+    is_closed_on_error: bool,
+}
+
+impl OpenBed<'_> {
+    /// Closes the bed, and with it the plugin.
+    pub fn close(mut self) {
+        drop(self.bed.take());
+    }
+}
+
+impl<'a> Deref for OpenBed<'a> {
+    type Target = TestBed<'a>;
+
+    fn deref(&self) -> &TestBed<'a> {
+        self.bed.as_ref().expect("it is there until it is closed")
+    }
+}
+
+impl Drop for OpenBed<'_> {
+    fn drop(&mut self) {
+        if let Some(bed) = self.bed.take()
+            && !self.is_closed_on_error
+        {
+            mem::forget(bed);
+        }
+    }
 }
 
 impl Frame {
@@ -82,14 +115,14 @@ impl Frame {
                 move || _ = cleanup.remove_if_empty()
             },
         )?;
+        interrupt.observer().folder_is_made(&folder);
         let (watchdog, pending) = (Watchdog::default(), Pending::default());
         Ok(Self { settings, folder, interrupt: interrupt.clone(), watchdog, published, pending })
     }
 
-    /// Opens the test bed with the plugin under watch, and runs the work on it, which drops the bed when its results
-    /// are safe: on an error the plugin is left alone, since closing it may hang or crash, and the error must be
-    /// reported. An error is recorded in the folder, if anything is in it, and `hint` tells the user what the folder is
-    /// good for.
+    /// Opens the test bed with the plugin under watch, and runs the work on it, which closes the bed when its results
+    /// are safe: see [`OpenBed`]. An error is recorded in the folder, if anything is in it, and `hint` tells the user
+    /// what the folder is good for.
     ///
     /// # Errors
     /// Returns the errors of the work, the plugin, the data and the model.
@@ -97,12 +130,13 @@ impl Frame {
         mut self,
         hint: &str,
         audit_config: Option<String>,
-        work: impl FnOnce(&Self, ManuallyDrop<TestBed<'_>>) -> Result<T, HostError>,
+        work: impl FnOnce(&Self, OpenBed<'_>) -> Result<T, HostError>,
     ) -> Result<T, HostError> {
         let published = self.published.take();
         let worked = self.watch_plugin().and_then(|()| {
             let bed = self.open(published, audit_config)?;
-            work(&self, ManuallyDrop::new(bed))
+            self.interrupt.check()?;
+            work(&self, OpenBed { bed: Some(bed), is_closed_on_error: self.interrupt.is_embedded() })
         });
         worked.inspect_err(|error| {
             if !self.folder.remove_if_empty() {
@@ -124,6 +158,7 @@ impl Frame {
         audit_config: Option<String>,
     ) -> Result<TestBed<'_>, HostError> {
         let Self { settings, interrupt, watchdog, .. } = self;
+        interrupt.check()?;
         accuracy::response_form(&settings.benchmark)?;
         let watched = watchdog.clone();
         let equipment = Equipment { published, watchdog: watched, audit_config, ..Equipment::of(settings) };

@@ -17,6 +17,7 @@
 
 mod accuracy;
 mod ending;
+mod engine;
 mod frame;
 mod performance_runs;
 mod result;
@@ -28,7 +29,8 @@ pub use crate::{
         logged::{LogResult, Reading, score_log},
         recorded::FoundLog,
     },
-    frame::Frame,
+    engine::check_official,
+    frame::{Frame, OpenBed},
     performance_runs::PerformanceRuns,
     result::{
         RunResult, Tests,

@@ -143,6 +143,7 @@ impl RunResult {
             suite: settings.run.suite.map(|suite| suite.name().to_owned()),
             official_length: settings.is_of_official_length(),
             recorded: settings.run.record.is_some(),
+            engine: tests.into_iter().flatten().rev().find_map(Test::engine_part),
             arrivals: arrivals::part(settings, part.as_ref().map(|part| part.issued_query_count)),
             deviations: deviations::all(settings, counts, &plugin).iter().map(DeviationPart::from).collect(),
             metric: performance_run.and_then(Test::metric).map(|metric| performance_runs.name(metric)),

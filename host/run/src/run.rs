@@ -1,12 +1,12 @@
 //! One run, from top to bottom.
 
-use std::{mem::ManuallyDrop, path::Path, thread};
+use std::{path::Path, thread};
 
 use proctor_bed::{
     Interrupt, TestBed, floor, recording,
     scaling::settings::{check_run, keep_stronger_target, scales},
 };
-use proctor_config::Settings;
+use proctor_config::{EngineChoice, Settings};
 use proctor_loadgen::config_file::{self, OtherModel};
 use proctor_results::file_names::ACCURACY;
 use proctor_vocabulary::{TestMode, intact_text};
@@ -15,7 +15,8 @@ use tracing::field::Empty;
 
 use crate::{
     ending::UnfinishedResult,
-    frame::Frame,
+    engine,
+    frame::{Frame, OpenBed},
     result::RunResult,
     warnings::{self, of_scaled_run},
 };
@@ -46,7 +47,11 @@ pub fn run(settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostE
 /// # Errors
 /// [`HostError::Usage`] if the audit file cannot be read.
 pub fn settings_of_run(mut settings: Settings) -> Result<Settings, HostError> {
-    if let Err(refused) = check_modes(&settings).and_then(|()| settle_policy(&mut settings)) {
+    let checked = check_modes(&settings).and_then(|()| match settings.run.engine {
+        EngineChoice::Both => engine::check_official(&settings),
+        _ => engine::check(&settings),
+    });
+    if let Err(refused) = checked.and_then(|()| settle_policy(&mut settings)) {
         settings.warnings.push(format!("host run refuses these settings: {refused}"));
     }
     audit(&mut settings)?;
@@ -78,6 +83,7 @@ fn check_modes(settings: &Settings) -> Result<(), HostError> {
 
 fn make(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
     check_modes(&settings)?;
+    engine::check(&settings)?;
     settle_policy(&mut settings)?;
     let audit = audit(&mut settings)?;
     if let (Some(audit), Some(path)) = (&audit, &settings.run.audit_config) {
@@ -92,7 +98,7 @@ fn make(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, Host
     frame.run("what was recorded is in", audit_config, run_in)
 }
 
-fn run_in(frame: &Frame, bed: ManuallyDrop<TestBed<'_>>) -> Result<RunResult, HostError> {
+fn run_in(frame: &Frame, bed: OpenBed<'_>) -> Result<RunResult, HostError> {
     let Frame { settings, folder, interrupt, pending, .. } = frame;
     let mut result = UnfinishedResult::new(settings, folder, interrupt.observer(), &bed);
 
@@ -108,7 +114,7 @@ fn run_in(frame: &Frame, bed: ManuallyDrop<TestBed<'_>>) -> Result<RunResult, Ho
     let faults = bed.end_phase();
     let recorder = bed.plugin.recorder.clone();
     let closing = enter!("close plugin");
-    drop(ManuallyDrop::into_inner(bed));
+    bed.close();
     drop(closing);
     match pending.take() {
         Some(result) => {
@@ -139,7 +145,9 @@ fn make_tests(
     if let Some(mode) = modes.performance.filter(|_| result.may_go_on()) {
         result.settle_accuracy(bed);
         if result.may_go_on() {
-            result.floor = floor::of_run(settings, bed.library.counts(), bed.plugin.dispatch, interrupt);
+            if settings.run.engine == EngineChoice::Proctor {
+                result.floor = floor::of_run(settings, bed.library.counts(), bed.plugin.dispatch, interrupt);
+            }
             result.performance_runs.make(bed, mode, folder)?;
             if modes.scores_performance {
                 result.score_performance(bed);

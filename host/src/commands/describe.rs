@@ -16,7 +16,7 @@ use proctor_words::{HostError, text};
 #[derive(Debug, Args)]
 pub(crate) struct DescribeFlags {
     /// Name of a plugin, or path to its library
-    plugin: String,
+    pub(super) plugin: String,
     /// Load the model of this benchmark, as a run would, and show how the plugin would run it
     #[arg(long, value_name = "BENCHMARK")]
     plan: Option<String>,
@@ -34,7 +34,7 @@ pub(crate) struct DescribeFlags {
     data_root: Option<String>,
     /// With --plan: set any setting, or a plugin option as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE", requires = "plan")]
-    set: Vec<String>,
+    pub(super) set: Vec<String>,
 }
 
 impl DescribeFlags {

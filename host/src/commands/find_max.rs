@@ -16,7 +16,7 @@ use proctor_words::{Conclusion, HostError};
 #[derive(Debug, Args)]
 pub(crate) struct FindMaxFlags {
     #[command(flatten)]
-    run: RunFlags,
+    pub(super) run: RunFlags,
     /// Server: how close to get to the limit, as a fraction of the rate
     #[arg(long, value_name = "FRACTION", default_value_t = FindMaxOptions::RESOLUTION, value_parser = fraction)]
     resolution: f64,
@@ -43,6 +43,11 @@ pub(crate) struct FindMaxFlags {
 impl FindMaxFlags {
     /// Runs the search.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
+        self.search(&Interrupt::install(Terminal::observer())?)
+    }
+
+    /// Runs the search, which this interrupt ends.
+    pub(crate) fn search(&self, interrupt: &Interrupt) -> Result<Conclusion, HostError> {
         let settings = self.load()?;
         let options = FindMaxOptions {
             resolution: self.resolution,
@@ -53,7 +58,7 @@ impl FindMaxFlags {
             max_error_share: self.max_error_share,
             resume: self.resume.clone(),
         };
-        find_max(settings, &options, &Interrupt::install(Terminal::observer())?)
+        find_max(settings, &options, interrupt)
     }
 
     /// Does the same as [`RunFlags::load`]; the default scenario is Server.

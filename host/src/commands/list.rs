@@ -113,7 +113,7 @@ fn plugin_rows() -> Result<Vec<Vec<String>>, HostError> {
 fn place_of(location: &PluginLocation) -> String {
     match location {
         PluginLocation::Linked(_) => "linked in".to_owned(),
-        PluginLocation::Library(path) => path.display().to_string(),
+        file => file.to_string(),
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use proctor_plugin_api::abi::PROCTOR_NAME_LENGTH_MAX;
+use proctor_vocabulary::program;
 use proctor_words::{CommandError, HostError, UsageError};
 
 /// Flags of `host new-plugin`.
@@ -31,6 +32,7 @@ pub(super) const NEW_PLUGIN_HELP: &str = "\
 Examples:
   host new-plugin my-chip --lang c         then: cd my-chip && ./run.sh
   host new-plugin my-chip --lang cpp
+  host new-plugin my-chip --lang python
   host new-plugin my-chip --lang rust --plugin-api ../proctor/plugin-api";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -41,6 +43,8 @@ enum Language {
     Cpp,
     /// Rust, with the crate proctor-plugin-api
     Rust,
+    /// Python, with NumPy and the package proctor
+    Python,
 }
 
 macro_rules! template {
@@ -90,6 +94,12 @@ impl Language {
                 ("network.rs", template!("rust/network.rs")),
                 ("Cargo.toml", template!("rust/Cargo.toml.txt")),
             ],
+            Self::Python => &[
+                ("README.md", template!("python/README.md")),
+                ("run.sh", template!("python/run.sh")),
+                ("validate.sh", template!("python/validate.sh")),
+                ("@FILE@_sut.py", template!("python/plugin.py")),
+            ],
         }
     }
 }
@@ -108,7 +118,7 @@ impl NewPluginFlags {
         }
         let plugin_api = match self.lang {
             Language::Rust => toml_string(&self.find_plugin_api()?)?,
-            Language::C | Language::Cpp => String::new(),
+            Language::C | Language::Cpp | Language::Python => String::new(),
         };
         let folder = self.output.clone().unwrap_or_else(|| PathBuf::from(name));
         let cannot = |error: io::Error| CommandError::NewPlugin { folder: folder.clone(), error };
@@ -124,25 +134,27 @@ impl NewPluginFlags {
                 .replace("@PLUGIN_API@", &plugin_api)
         };
         let mut files = self.lang.files().iter();
-        let written = files.try_for_each(|(file, template)| write(&folder.join(file), &filled_in(template)));
+        let written =
+            files.try_for_each(|(file, template)| write(&folder.join(filled_in(file)), &filled_in(template)));
         written.map_err(|source| {
             // Half a plugin is useless, and would be in the way of the next try.
             let _ = fs::remove_dir_all(&folder);
             cannot(source)
         })?;
         let folder = folder.display();
-        Ok(format!("made {folder}; build it and run a benchmark with it:\n\n    {folder}/run.sh\n"))
+        let next = if self.lang == Language::Python { "run" } else { "build it and run" };
+        Ok(format!("made {folder}; {next} a benchmark with it:\n\n    {folder}/run.sh\n"))
     }
 
     fn find_plugin_api(&self) -> Result<PathBuf, HostError> {
         let is_crate =
             |folder: &Path| folder.join("src/lib.rs").is_file() && folder.join("Cargo.toml").is_file();
         let here = std::env::current_dir().unwrap_or_default();
-        let program = std::env::current_exe().unwrap_or_default();
+        let host = program().unwrap_or_default();
         let mut candidates: Vec<PathBuf> = match &self.plugin_api {
             Some(folder) => vec![here.join(folder)],
             None => {
-                here.ancestors().chain(program.ancestors()).map(|folder| folder.join("plugin-api")).collect()
+                here.ancestors().chain(host.ancestors()).map(|folder| folder.join("plugin-api")).collect()
             }
         };
         candidates.retain(|folder| is_crate(folder));

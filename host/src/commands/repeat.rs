@@ -1,15 +1,19 @@
 //! `host run`, also several times: `--repeat`, and `--against` another plugin.
 
-use std::{ffi::OsString, process::Command};
+use std::ffi::OsString;
 
 use clap::Args;
 use proctor_bed::Interrupt;
-use proctor_campaigns::{Repeat, RepeatEnd, repeat};
+use proctor_campaigns::{Repeat, RunEnd, repeat};
+use proctor_config::Settings;
 use proctor_display::Terminal;
 use proctor_plugin_host::process;
-use proctor_words::{CommandError, Conclusion, HostError};
+use proctor_words::{Conclusion, HostError, UsageError};
 
-use super::run::RunCommand;
+use super::{
+    engines,
+    run::{RunCommand, this_program},
+};
 
 /// The flags of one run or of several.
 #[derive(Debug, Args)]
@@ -34,26 +38,37 @@ impl RepeatFlags {
     /// Starts the run or the runs.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         match self.repeat {
+            None if engines::are_wanted(&self.run) => engines::run(&self.run),
             None => self.run.run(),
             Some(count) => self.repeat(count),
+        }
+    }
+
+    /// Returns the settings of each run.
+    pub(crate) fn settings(&self) -> Result<Settings, HostError> {
+        self.run.run.load()
+    }
+
+    /// Makes one run in a program that goes on.
+    pub(crate) fn run_here(&self, interrupt: &Interrupt) -> Result<Conclusion, HostError> {
+        match self.repeat {
+            None => self.run.make(interrupt),
+            Some(_) => {
+                Err(UsageError::Stated("--repeat is for the command line: make the runs in turn").into())
+            }
         }
     }
 
     fn repeat(&self, count: u32) -> Result<Conclusion, HostError> {
         let settings = self.run.run.load()?;
         let interrupt = Interrupt::install(Terminal::with_format(self.run.format()))?;
-        match repeat(&settings, count, self.against.as_deref(), &interrupt, |one| self.command(one))? {
-            RepeatEnd::Concluded(conclusion) => Ok(conclusion),
-            RepeatEnd::Failed(code) => process::end(code),
+        let ended = repeat(&settings, count, self.against.as_deref(), &interrupt, |one| {
+            this_program(self.arguments(one))
+        });
+        match ended? {
+            RunEnd::Concluded(conclusion) => Ok(conclusion),
+            RunEnd::Failed(code) => process::end(code),
         }
-    }
-
-    /// Returns the command of a run in a separate process.
-    fn command(&self, one: &Repeat<'_>) -> Result<Command, HostError> {
-        let own = std::env::current_exe().map_err(CommandError::NoProgram)?;
-        let mut command = Command::new(own);
-        command.args(self.arguments(one));
-        Ok(command)
     }
 
     /// Returns the arguments of a run.
@@ -64,18 +79,11 @@ impl RepeatFlags {
             flags.settings = flags.settings.without("plugin").with("plugin", one.against);
         }
         // Assignments come before all other flags.
-        flags.set.retain(|assignment| {
-            let key = assignment.split('=').next().unwrap_or_default().trim();
-            match key.split_once('.') {
-                Some((owner, _)) => one.foreign.as_deref() != Some(owner.trim()),
-                None => key != "output_folder" && (key != "plugin" || one.against.is_none()),
-            }
+        flags.keep_assignments(|key| match key.split_once('.') {
+            Some((owner, _)) => one.foreign.as_deref() != Some(owner.trim()),
+            None => key != "output_folder" && (key != "plugin" || one.against.is_none()),
         });
-        let mut arguments = vec!["run".into()];
-        arguments.extend(flags.arguments());
-        arguments.extend(self.run.quiet.then(|| "--quiet".into()));
-        arguments.extend(["--output".into(), one.output.clone().into()]);
-        arguments
+        self.run.arguments(&flags, &one.output)
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct ReplayFlags {
     recording: PathBuf,
     /// Name of the plugin, or path to its library
     #[arg(long, value_name = "NAME|PATH")]
-    plugin: String,
+    pub(super) plugin: String,
     /// Folder to keep the recording of the replay in [default: not kept]
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub(crate) struct ReplayFlags {
     data_root: Option<PathBuf>,
     /// Change a setting of the recording, or a plugin option as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    pub(super) set: Vec<String>,
 }
 
 impl ReplayFlags {

@@ -1,14 +1,19 @@
 //! `host run`: its flags, shared with other commands that run.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use clap::Args;
-use proctor_config::{Loader, Origin, Settings};
+use proctor_config::{EngineChoice, Loader, Origin, Settings};
 
-use crate::{setting_flags::SettingFlags, values::duration_ms};
+use crate::{python::Interpreter, setting_flags::SettingFlags, values::duration_ms};
 use proctor_bed::{Interrupt, scaling::settings::scales};
 use proctor_display::{OutputFormat, Terminal, TimelineFile, tell};
-use proctor_words::{Conclusion, HostError};
+use proctor_vocabulary::restart_command;
+use proctor_words::{CommandError, Conclusion, HostError, UsageError};
 
 /// Flags of `host run`: the flags of a run, and of its output.
 #[derive(Debug, Args)]
@@ -40,6 +45,27 @@ impl RunCommand {
         made.map(|result| result.conclusion())
     }
 
+    /// Makes the run, which this interrupt ends.
+    pub(super) fn make(&self, interrupt: &Interrupt) -> Result<Conclusion, HostError> {
+        let settings = self.run.load()?;
+        if settings.run.engine != EngineChoice::Proctor {
+            // LoadGen's package keeps state from test to test, and an error in a callback ends the process.
+            let text = "engine = official and both take a process for each run: use `python -m proctor run`, and \
+                        proctor.load its folder";
+            return Err(UsageError::Stated(text).into());
+        }
+        Ok(proctor_run::run(settings, interrupt)?.conclusion())
+    }
+
+    /// Returns the arguments of one of several runs: with these flags, in this folder.
+    pub(super) fn arguments(&self, flags: &RunFlags, output: &Path) -> Vec<OsString> {
+        let mut arguments = vec!["run".into()];
+        arguments.extend(flags.arguments());
+        arguments.extend(self.quiet.then(|| "--quiet".into()));
+        arguments.extend(["--output".into(), output.into()]);
+        arguments
+    }
+
     /// Returns the output format that the user chose.
     pub(super) fn format(&self) -> OutputFormat {
         match (self.quiet, self.json) {
@@ -48,6 +74,17 @@ impl RunCommand {
             (false, false) => OutputFormat::Text,
         }
     }
+}
+
+/// Returns the command that starts this program again, with these arguments; in an interpreter, the same interpreter.
+///
+/// # Errors
+/// If the program is not found.
+pub(super) fn this_program(arguments: Vec<OsString>) -> Result<Command, HostError> {
+    let mut words = restart_command().map_err(CommandError::NoProgram)?.into_iter();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words).args(arguments);
+    Ok(command)
 }
 
 /// Flags of a run. Each is named after a setting or stands for several; `host explain` shows all settings, and `--set`
@@ -101,6 +138,12 @@ impl RunFlags {
         Ok(self.clone().bounded(&settings).apply(Loader::from_system()).load()?)
     }
 
+    /// Returns the Python interpreter that a command with these flags needs, unless this process runs in one;
+    /// `makes_run` says that the command makes a run by the load generator that is set.
+    pub(super) fn interpreter(&self, makes_run: bool) -> Option<Interpreter> {
+        Interpreter::of(&self.apply(Loader::from_system()), makes_run)
+    }
+
     /// Returns the flags with bounds of a policy that scales, if these settings have only the defaults.
     pub(super) fn bounded(self, settings: &Settings) -> Self {
         BOUNDS.iter().fold(self, |run, (key, value)| run.or_implied(settings, "--policy", key, value))
@@ -138,6 +181,11 @@ impl RunFlags {
         ];
         let files = files.into_iter().filter_map(|(flag, path)| Some([flag.into(), path.clone()?.into()]));
         words.map(OsString::from).chain(files.flatten()).collect()
+    }
+
+    /// Keeps only those assignments of `--set` whose key this wants.
+    pub(super) fn keep_assignments(&mut self, wants: impl Fn(&str) -> bool) {
+        self.set.retain(|assignment| wants(assignment.split('=').next().unwrap_or_default().trim()));
     }
 
     pub(super) fn apply(&self, mut loader: Loader) -> Loader {
@@ -205,7 +253,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::{Cli, commands::Command};
+    use crate::{Cli, commands};
 
     #[test]
     fn flags_are_settings() {
@@ -226,7 +274,7 @@ mod tests {
             "out",
             "--virtual-time",
         ]);
-        let Command::Run(flags) = cli.unwrap().command else { panic!("it is a run") };
+        let commands::Command::Run(flags) = cli.unwrap().command else { panic!("it is a run") };
         let settings = flags.run.run.apply(Loader::new()).load().unwrap();
         assert_eq!((settings.test.server_target_qps, settings.test.min_duration_ms), (7.0, 3000));
         assert_eq!((settings.run.batch_size, settings.run.virtual_time), (4, true));

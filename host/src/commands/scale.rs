@@ -16,7 +16,7 @@ use crate::values::duration_ns;
 #[derive(Debug, Args)]
 pub(crate) struct ScaleFlags {
     #[command(flatten)]
-    run: RunFlags,
+    pub(super) run: RunFlags,
     /// Change the latency target during the run, such as 30s=20ms; may be repeated
     #[arg(long, value_name = "TIME=LATENCY", value_parser = change)]
     slo_at: Vec<TargetChange>,
@@ -47,6 +47,11 @@ const DURATION_NS: u64 = 60_000_000_000;
 impl ScaleFlags {
     /// Scales the plugin.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
+        self.scale(&Interrupt::install(Terminal::observer())?)
+    }
+
+    /// Scales the plugin until this interrupt ends it.
+    pub(crate) fn scale(&self, interrupt: &Interrupt) -> Result<Conclusion, HostError> {
         let mut settings = self.load()?;
         if self.compare.is_some() {
             leave_out_policy(&mut settings);
@@ -62,7 +67,7 @@ impl ScaleFlags {
             input: scale_input(&settings),
             target_changes: self.target_changes(),
         };
-        scale(settings, &options, &Interrupt::install(Terminal::observer())?)
+        scale(settings, &options, interrupt)
     }
 
     /// Returns the changes of the target in the order of time.

@@ -4,6 +4,7 @@ use std::{ffi::OsString, os::unix::process::CommandExt, path::Path, process::Com
 
 use clap::Args;
 use proctor_display::stdout_for_successor;
+use proctor_vocabulary::program;
 use proctor_words::{CommandError, Conclusion, HostError};
 
 /// A program that runs some commands of `host`.
@@ -38,7 +39,7 @@ impl Sibling {
     /// # Errors
     /// [`HostError::Command`] if the program is not beside this one.
     pub(super) fn start(&self, subcommand: &str, flags: &SiblingFlags) -> Result<Conclusion, HostError> {
-        match std::env::current_exe() {
+        match program() {
             Ok(own) => Err(self.start_beside(&own, subcommand, &flags.flags)),
             Err(error) => Err(CommandError::NoSibling { program: self.program, error }.into()),
         }

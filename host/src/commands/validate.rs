@@ -14,7 +14,7 @@ use crate::values::duration_ms;
 pub(crate) struct ValidateFlags {
     /// Name of a plugin, or path to its library
     #[arg(required_unless_present = "list")]
-    plugin: Option<String>,
+    pub(super) plugin: Option<String>,
     /// Benchmark whose model the plugin runs [default: a small built-in one that the plugin declares]
     #[arg(long, value_name = "NAME|PATH")]
     benchmark: Option<String>,
@@ -26,7 +26,7 @@ pub(crate) struct ValidateFlags {
     data_root: Option<PathBuf>,
     /// Set any setting, or a plugin option as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    pub(super) set: Vec<String>,
     /// Run only the cases whose name contains this; may be repeated
     #[arg(long = "case", value_name = "PATTERN")]
     cases: Vec<String>,

@@ -9,7 +9,7 @@ use proctor_recipes::Progress as FileProgress;
 use proctor_scaling::Knobs;
 use proctor_vocabulary::{Scenario, TestMode};
 
-use crate::error::HostError;
+use crate::{error::HostError, run_folder::RunFolder};
 
 /// A verdict, rendered for people and for programs.
 pub struct RenderedVerdict {
@@ -21,6 +21,9 @@ pub struct RenderedVerdict {
 
 /// Receives the output of a running run. Every method but [`end`](Self::end) may do nothing. [any thread]
 pub trait Observer: Send + Sync {
+    /// Learns the folder of the results once it is made, before anything is in it.
+    fn folder_is_made(&self, _folder: &RunFolder) {}
+
     /// Takes a piece of the answer, which a program prints to stdout.
     fn answer(&self, _text: &str) {}
 

@@ -37,10 +37,14 @@ macro_rules! export_plugin {
 
 /// Registers a type that implements [`Plugin`](crate::Plugin) with the program that links this crate in, and exports
 /// nothing. For a plugin that is always linked in; a second crate of type `cdylib` may
-/// [`export_plugin!`](crate::export_plugin) the same type as a library.
+/// [`export_plugin!`](crate::export_plugin) the same type as a library. The name to ask for is that of the manifest,
+/// unless a second argument is one that stays whatever the manifest says.
 #[macro_export]
 macro_rules! register_plugin {
     ($plugin:ty) => {
+        $crate::register_plugin!($plugin, <$plugin as $crate::Plugin>::manifest().name);
+    };
+    ($plugin:ty, $name:expr) => {
         const _: () = {
             unsafe extern "C" fn entry(
                 speaks: *const $crate::abi::ProctorVersionRange,
@@ -51,7 +55,7 @@ macro_rules! register_plugin {
             }
 
             $crate::__private::inventory::submit! {
-                $crate::LinkedPlugin { entry, name: || <$plugin as $crate::Plugin>::manifest().name }
+                $crate::LinkedPlugin { entry, name: || $name }
             }
         };
     };

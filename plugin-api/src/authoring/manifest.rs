@@ -1,6 +1,11 @@
-//! Turns the manifest in Rust into the one of the ABI, made once for each plugin and kept forever.
+//! Turns the manifest in Rust into the one of the ABI, made once for each description and kept forever.
 
-use std::{any::TypeId, collections::HashMap, ptr, sync::Mutex};
+use std::{
+    any::TypeId,
+    collections::HashMap,
+    ptr,
+    sync::{LazyLock, Mutex, MutexGuard, PoisonError},
+};
 
 use super::{plugin::Plugin, raw::text};
 use crate::{
@@ -20,19 +25,40 @@ unsafe impl Send for Described {}
 // SAFETY: as above.
 unsafe impl Sync for Described {}
 
-/// Returns the description of `P`. Valid to the end of the process.
+/// Returns the latest description of `P`. Valid to the end of the process.
 pub(super) fn described<P: Plugin>() -> &'static Described {
+    let known = known().get(&TypeId::of::<P>()).copied();
+    known.unwrap_or_else(describe::<P>)
+}
+
+/// Asks `P` for its description. As long as it says the same, what is returned is the same.
+pub(super) fn describe<P: Plugin>() -> &'static Described {
+    let manifest = P::manifest();
+    let mut known = known();
+    match known.get(&TypeId::of::<P>()) {
+        Some(same) if *same.manifest == manifest => same,
+        _ => {
+            let manifest: &'static Manifest = Box::leak(Box::new(manifest));
+            let new: &'static Described =
+                Box::leak(Box::new(Described { manifest, raw: raw_manifest(manifest) }));
+            known.insert(TypeId::of::<P>(), new);
+            new
+        }
+    }
+}
+
+/// Returns the latest description of each plugin.
+fn known() -> MutexGuard<'static, HashMap<TypeId, &'static Described>> {
     // A static inside a generic function would be one for all plugins.
-    static DESCRIBED: Mutex<Option<HashMap<TypeId, &'static Described>>> = Mutex::new(None);
-    let mut described = DESCRIBED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    described.get_or_insert_default().entry(TypeId::of::<P>()).or_insert_with(|| {
-        let manifest: &'static Manifest = Box::leak(Box::new(P::manifest()));
-        Box::leak(Box::new(Described { manifest, raw: raw_manifest(manifest) }))
-    })
+    static KNOWN: LazyLock<Mutex<HashMap<TypeId, &'static Described>>> = LazyLock::new(Mutex::default);
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn raw_manifest(manifest: &'static Manifest) -> abi::ProctorManifest {
-    let mut capabilities = abi::PROCTOR_CAPABILITY_EXECUTE;
+    let mut capabilities = 0;
+    if manifest.execute {
+        capabilities |= abi::PROCTOR_CAPABILITY_EXECUTE;
+    }
     if manifest.issue {
         capabilities |= abi::PROCTOR_CAPABILITY_ISSUE;
     }

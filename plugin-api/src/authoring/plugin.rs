@@ -17,7 +17,8 @@ pub trait Plugin: Sized + Send + Sync + 'static {
     /// The type of its models.
     type Model: Model;
 
-    /// Returns the plugin's description and capabilities. Touches no device. Called once.
+    /// Returns the plugin's description and capabilities. Touches no device. Called whenever
+    /// a host loads the plugin; with one answer, unless it stands for something that the program can exchange.
     fn manifest() -> Manifest;
 
     /// Opens the device or library below. `options` were checked against the manifest. [main thread]

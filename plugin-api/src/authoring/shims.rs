@@ -13,7 +13,7 @@ use super::{
     error::PluginError,
     forward,
     host::Host,
-    manifest::described,
+    manifest::{self, described},
     memory::PluginMemory,
     plugin::{Instance, Model, Plugin},
     query::Query,
@@ -100,7 +100,7 @@ type ModelOf<P> = <P as Plugin>::Model;
 type InstanceOf<P> = <ModelOf<P> as Model>::Instance;
 
 unsafe extern "C" fn describe<P: Plugin>() -> *const abi::ProctorManifest {
-    catch_unwind(|| ptr::from_ref(&described::<P>().raw)).unwrap_or(ptr::null())
+    catch_unwind(|| ptr::from_ref(&manifest::describe::<P>().raw)).unwrap_or(ptr::null())
 }
 
 /// Functions of the table that return a status, by their arguments except for the room for a message.

@@ -1,6 +1,6 @@
 //! A plugin whose crashes and hangs are reported.
 
-use std::time::Duration;
+use std::{mem, time::Duration};
 
 use proctor_config::Settings;
 use proctor_plugin_host::{LoadedPlugin, SearchPath, crash};
@@ -25,11 +25,13 @@ pub fn load_plugin(settings: &Settings, interrupt: &Interrupt) -> Result<LoadedP
 /// If the report of a crash cannot be set up.
 pub fn watch_without_folder(settings: &Settings, interrupt: &Interrupt) -> Result<(), HostError> {
     crash::install_without_folder()?;
-    watchdog(settings, interrupt, |_, _| ());
+    // The program is watched to its end.
+    mem::forget(watchdog(settings, interrupt, |_, _| ()));
     Ok(())
 }
 
 /// Starts a watchdog that ends the program when the plugin hangs, after passing the fault to `note`, also as an error.
+/// It watches until it is dropped.
 pub fn watchdog(
     settings: &Settings,
     interrupt: &Interrupt,

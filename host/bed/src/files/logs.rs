@@ -18,11 +18,13 @@ use proctor_words::{HostError, Observer, enter, output, write_whole};
 pub struct Logs {
     settings: LogOutputSettings,
     identity: LogIdentity,
+    /// True if an engine writes the logs, except for the samples.
+    are_of_engine: bool,
 }
 
 impl Logs {
-    /// Returns the logs of a test that begins now.
-    pub(crate) fn new(folder: &Path, run: &RunSettings, is_virtual: bool) -> Self {
+    /// Returns the logs of a test that begins now; with `are_of_engine` an engine writes LoadGen's.
+    pub(crate) fn new(folder: &Path, run: &RunSettings, is_virtual: bool, are_of_engine: bool) -> Self {
         // Names and place are fixed: readers of a run folder look for them.
         let settings = LogOutputSettings {
             outdir: folder.to_owned(),
@@ -30,7 +32,7 @@ impl Logs {
             copy_detail_to_stdout: run.copy_detail_to_stdout,
             ..LogOutputSettings::default()
         };
-        Self { settings, identity: identity(is_virtual) }
+        Self { settings, identity: identity(is_virtual), are_of_engine }
     }
 
     /// Returns the folder of the logs.
@@ -44,10 +46,13 @@ impl Logs {
         let _span = enter!("write logs");
         // Somebody may have removed it during the test, and the results are still to be had.
         fs::create_dir_all(self.folder()).map_err(|source| output(self.folder(), source))?;
+        let samples = write_whole(&self.folder().join(SAMPLES), |out| outcome.write_samples(out));
+        if self.are_of_engine {
+            return samples;
+        }
         let logs = outcome
             .write_verdict_logs(&self.without_copies(), &self.identity, &mut io::sink())
             .and_then(|()| outcome.write_accuracy_log(&self.settings, &self.identity));
-        let samples = write_whole(&self.folder().join(SAMPLES), |out| outcome.write_samples(out));
         self.named(logs).and(samples)
     }
 
@@ -57,12 +62,18 @@ impl Logs {
         outcome: &TestOutcome,
         observer: &dyn Observer,
     ) -> Result<(), HostError> {
+        if self.are_of_engine {
+            return Ok(());
+        }
         let _span = enter!("write logs");
         self.named(outcome.write_verdict_logs(&self.settings, &self.identity, &mut Answer(observer)))
     }
 
     /// Writes the trace, which is the largest of the logs and the one that is missed least.
     pub(crate) fn write_trace(&self, outcome: &TestOutcome) -> Result<(), HostError> {
+        if self.are_of_engine {
+            return Ok(());
+        }
         let _span = enter!("write logs");
         self.named(outcome.write_trace_log(&self.settings, &self.identity))
     }

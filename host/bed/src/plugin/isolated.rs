@@ -6,7 +6,6 @@ pub(crate) mod host_state;
 mod part;
 
 use std::{
-    env,
     path::{Path, PathBuf},
     sync::Arc,
     thread,
@@ -20,6 +19,7 @@ use proctor_loadgen::StopHandle;
 use proctor_plugin_api::{Manifest, Options};
 use proctor_plugin_host::{Backend, Call, Described, LoadedPlugin, PluginIdentity, PluginLocation};
 use proctor_results::{IsolationPart, ModelFilePart};
+use proctor_vocabulary::program;
 use proctor_words::{HostError, Observer, PluginError, UsageError};
 
 use self::{
@@ -55,9 +55,14 @@ impl Isolated {
                 "in virtual time no plugin has a process of its own: leave out --isolate or --virtual-time";
             return Err(UsageError::Stated(text).into());
         }
-        let program = program();
+        if location.needs_interpreter() {
+            let text = "a plugin in Python runs in the interpreter that the host runs in, and has no process of its \
+                        own: leave out --isolate";
+            return Err(UsageError::Stated(text).into());
+        }
+        let program = worker();
         let code = match location {
-            PluginLocation::Library(path) => Code::Library(path.clone()),
+            PluginLocation::Library(path) | PluginLocation::Script(path, _) => Code::Library(path.clone()),
             PluginLocation::Linked(name) => Code::Linked((*name).to_owned()),
         };
         let spin = Duration::from_micros(settings.run.isolate_spin_us);
@@ -78,8 +83,10 @@ impl Isolated {
     /// If the process cannot load it.
     pub(crate) fn load(&self, location: &PluginLocation) -> Result<LoadedPlugin, HostError> {
         let (file, source) = match location {
-            PluginLocation::Library(path) => (path.clone(), path.display().to_string()),
-            PluginLocation::Linked(_) => (program(), "linked in".to_owned()),
+            PluginLocation::Library(path) | PluginLocation::Script(path, _) => {
+                (path.clone(), path.display().to_string())
+            }
+            PluginLocation::Linked(_) => (worker(), "linked in".to_owned()),
         };
         let load = || {
             let description = self.isolation.load()?;
@@ -278,6 +285,6 @@ pub(crate) fn loadgen_limit(limit: Duration) -> Duration {
     limit + limit / 2 + Duration::from_secs(1)
 }
 
-fn program() -> PathBuf {
-    env::current_exe().map_or_else(|_| WORKER.into(), |host| host.with_file_name(WORKER))
+fn worker() -> PathBuf {
+    program().map_or_else(|_| WORKER.into(), |host| host.with_file_name(WORKER))
 }

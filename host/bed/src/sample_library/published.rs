@@ -1,7 +1,6 @@
 //! Samples of data sets in the layouts that they are published in: the program `host-data` prepares them.
 
 use std::{
-    env,
     io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -11,7 +10,7 @@ use proctor_accuracy::PublishedSamples;
 use proctor_config::{QslCounts, Settings};
 use proctor_datasets::{DataRoot, SampleStore, StoreError, is_published};
 use proctor_prepared::{Delivery, Input, Order, Reader, Recipe, RowAggregation};
-use proctor_vocabulary::{InputForm, SampleIndex, TensorSpec};
+use proctor_vocabulary::{InputForm, SampleIndex, TensorSpec, program};
 use proctor_words::{DataError, HostError, UsageError, lasting_folder, text::counted};
 
 use crate::files::dataset_folder::dataset_folder;
@@ -55,7 +54,7 @@ impl Published {
             caches: lasting_folder(settings),
             samples: Vec::new(),
         };
-        let own = env::current_exe();
+        let own = program();
         let own = own.map_err(|error| DataError::NoProgram { program: PROGRAM, error })?;
         Self::ordered(own.with_file_name(PROGRAM), order).map(Some)
     }

@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use proctor_loadgen::{Clock, LoadGen, LoadGenError, PhaseMode, Progress, TestOutcome, TestSettings};
+use proctor_loadgen::{
+    Clock, LoadGen, LoadGenError, PhaseMode, Progress, TestOutcome, TestSettings,
+    engine::{EngineError, EngineTest},
+};
 use proctor_noise::Noise;
 use proctor_words::{HostError, ShownTest, TestPlan};
 
@@ -72,17 +75,23 @@ impl TestBed<'_> {
 }
 
 impl Onlookers<'_> {
-    /// Runs the load generator while they look on.
+    /// Runs the load generator, or the engine that drives its test, while they look on.
     ///
     /// # Errors
-    /// Same as [`LoadGen::run`].
+    /// Same as [`LoadGen::run`] and [`LoadGen::run_by_engine`].
     pub(super) fn run<C: Clock>(
         &self,
         loadgen: &LoadGen<C>,
         system: &System,
         library: &SampleLibrary,
+        driven: Option<&EngineTest>,
     ) -> Result<TestOutcome, LoadGenError> {
         let library = MeteredLibrary { library, meter: self.meter.as_ref(), noise: self.noise.as_ref() };
+        if let Some(test) = driven {
+            let refused = || EngineError("it drives no system whose knobs are turned".to_owned());
+            let system = system.shared().ok_or_else(refused).map_err(LoadGenError::Engine)?;
+            return loadgen.run_by_engine(test.clone(), &system, &library);
+        }
         match self.watch {
             None => loadgen.run(system.sut(), &library),
             Some(watch) => {

@@ -2,6 +2,7 @@
 //! way.
 
 use proctor_loadgen::TestOutcome;
+use proctor_plugin_host::SampleFailure;
 use proctor_results::Batches;
 use proctor_vocabulary::TestMode;
 use proctor_words::{enter, spans::TARGET};
@@ -18,9 +19,9 @@ pub(super) fn span_of(mode: TestMode) -> EnteredSpan {
 }
 
 impl TestBed<'_> {
-    /// Shows the plugin's messages about failed samples, and the number of further ones. This waits for the
-    /// end of the test, since samples fail in its timed part.
-    pub(super) fn show_failures(&self) {
+    /// Shows and returns the plugin's messages about failed samples, and shows the number of further ones. This waits
+    /// for the end of the test, since samples fail in its timed part.
+    pub(super) fn show_failures(&self) -> Vec<SampleFailure> {
         let (first, count) = self.plugin.backend.host_side().take_failures();
         for failure in &first {
             tracing::warn!(target: "plugin", plugin = self.plugin.library.manifest().name, "{failure}");
@@ -35,6 +36,7 @@ impl TestBed<'_> {
             let plugin = &self.plugin.library.manifest().name;
             tracing::warn!(target: "plugin", plugin, "{left_out} lines were left out: more than 1000 in a second");
         }
+        first
     }
 
     /// Reports the timed parts of a finished test, with the batches kept from it. In virtual time they have

@@ -10,6 +10,7 @@ use proctor_vocabulary::{Scenario, TestMode};
 use proctor_words::{HostError, RunLength, SearchError, UsageError};
 
 use super::options::FindMaxOptions;
+use crate::engines::refuse_engine;
 
 /// Maximum rate that settings allow.
 const RATE_MAX: f64 = 1e9;
@@ -71,6 +72,10 @@ impl SearchPlan {
     /// [`HostError::Usage`] or [`HostError::Search`] if the settings are not those of a search.
     pub(crate) fn new(settings: &Settings, options: &FindMaxOptions) -> Result<Self, HostError> {
         refuse(&settings.run)?;
+        refuse_engine(
+            settings,
+            "a search makes many short tests, and the official LoadGen none that ends early",
+        )?;
         let run = &settings.run;
         let is_server = run.scenario.loadgen() == Scenario::Server;
         let test = &settings.test;

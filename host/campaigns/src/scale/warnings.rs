@@ -201,7 +201,7 @@ mod tests {
         let loader = match is_flag {
             true => loader.set(&format!("{}={value}", key.name)),
             false => {
-                let is_plain = value.parse::<f64>().is_ok() || key.kind == Kind::Bool;
+                let is_plain = matches!(key.kind, Kind::Bool | Kind::Integer { .. } | Kind::Number { .. });
                 let value = if is_plain { value } else { format!("{value:?}") };
                 loader.config_text("proctor.toml", format!("{} = {value}\n", key.name))
             }

@@ -47,7 +47,8 @@ impl Benchmark {
 
     /// Returns the name of the model in LoadGen's `mlperf.conf`. If that file has separate lines for
     /// Interactive, they are under another name.
-    pub(crate) fn loadgen_model(&self, scenario: RoundScenario) -> Cow<'_, str> {
+    #[must_use]
+    pub fn loadgen_model(&self, scenario: RoundScenario) -> Cow<'_, str> {
         let suite = self.suite_benchmark();
         let model = suite.map_or(&self.model.id, |suite| &suite.loadgen_model);
         let own = match scenario {

@@ -14,7 +14,7 @@ mod number;
 mod parse;
 mod rules;
 
-pub use apply::{Applied, ConfigFileReport, OtherModel, apply, apply_audit};
+pub use apply::{Applied, ConfigFileReport, OtherModel, apply, apply_audit, apply_named};
 pub use ignored::{Ignored, IgnoredReason};
 pub use kind::{BUILTIN, ConfigFileKind};
 pub use log_error::LogError;

@@ -22,6 +22,7 @@ use crate::{
         issue_loop::{IssueContext, Issued, PreparedLoop},
         issued_query::IssuedQuery,
         issuer_record::IssuerRecord,
+        wrong_samples::WrongSamples,
     },
     plan::{accuracy_sampling::AccuracySampler, query_generator::QueryGenerator},
     record::{histogram::Histogram, share::Share},
@@ -51,6 +52,8 @@ pub(crate) struct PhaseIssue {
     /// The generator after the last drawn query.
     pub queries: QueryGenerator,
     pub issuers: Vec<IssuerRecord>,
+    /// Samples that an engine issued against the order of the settings.
+    pub wrong_samples: Option<WrongSamples>,
 }
 
 /// Issues a whole phase.
@@ -178,6 +181,7 @@ fn merge(issued: Vec<Issued>) -> PhaseIssue {
         sampler,
         queries,
         issuers,
+        wrong_samples: None,
     }
 }
 

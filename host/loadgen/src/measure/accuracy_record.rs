@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use proctor_vocabulary::SampleIndex;
 
 use crate::{
-    plan::{library_indices::library_indices, query_generator::QueryGenerator},
-    record::phase::Phase,
+    measure::sample_indices::sample_indices, plan::query_generator::QueryGenerator, record::phase::Phase,
 };
 
 /// A logged response.
@@ -36,7 +35,7 @@ pub struct AccuracyTokens {
 pub(crate) fn accuracy_records(phase: &Phase, queries: &QueryGenerator) -> Vec<AccuracyRecord> {
     let responses = phase.responses.take();
     let sequences = responses.iter().map(|response| response.sequence);
-    let indices = library_indices(queries.clone(), sequences);
+    let indices = sample_indices(phase, queries, sequences);
     let first_tokens = phase.tokens.iter().flat_map(|tokens| tokens.data.take());
     let mut first_tokens: HashMap<_, _> = first_tokens.map(|token| (token.sequence, token.data)).collect();
     let records = responses.into_iter().zip(indices).map(|(response, index)| AccuracyRecord {

@@ -150,6 +150,7 @@ mod tests {
             arena_bytes: 0,
             first_tokens: None,
             token_capacity: None,
+            is_driven: false,
         };
         let phase = Arc::new(Phase::new(&start, 1, 1, 0).unwrap());
         // Over three segments; every seventh sample is missing, every third has failed.

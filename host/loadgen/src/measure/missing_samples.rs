@@ -3,7 +3,8 @@
 use proctor_vocabulary::SampleIndex;
 
 use crate::{
-    plan::{library_indices::library_indices, query_generator::QueryGenerator},
+    measure::sample_indices::sample_indices,
+    plan::query_generator::QueryGenerator,
     record::{phase::Phase, violations::list_first},
 };
 
@@ -25,7 +26,7 @@ impl MissingSamples {
     pub(crate) fn of(phase: &Phase, queries: &QueryGenerator, sequences: &[u64]) -> Option<Self> {
         let named = || sequences.iter().copied().take(KEPT);
         let ids = named().map(|sequence| phase.first_sample_id + sequence);
-        let first = ids.zip(library_indices(queries.clone(), named())).collect();
+        let first = ids.zip(sample_indices(phase, queries, named())).collect();
         (!sequences.is_empty()).then_some(Self { count: sequences.len() as u64, first })
     }
 }

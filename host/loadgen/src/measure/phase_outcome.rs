@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use crate::{
-    issue::{call_trace::IssueSpan, delay::IssueDelay, end::IssueEnd, issuer_record::IssuerRecord},
+    issue::{
+        call_trace::IssueSpan, delay::IssueDelay, end::IssueEnd, issuer_record::IssuerRecord,
+        wrong_samples::WrongSamples,
+    },
     measure::{
         clock_check::ClockCheck, missing_samples::MissingSamples, phase_error::PhaseError,
         phase_record::PhaseRecord,
@@ -33,6 +36,8 @@ pub struct PhaseOutcome {
     pub missing: Option<MissingSamples>,
     /// True if the system was waited for to the end, or to a stop from outside; `false` if it had stalled.
     pub is_awaited: bool,
+    /// Samples that an engine issued against the order that the settings give.
+    pub wrong_samples: Option<WrongSamples>,
     /// Number of the phase's first sample in the logs.
     pub first_sample_id: u64,
     /// Reason why the library did not unload the samples, if it failed to.

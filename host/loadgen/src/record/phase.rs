@@ -13,6 +13,7 @@ use std::{
 use crate::{
     plan::phases::PhaseMode,
     record::{
+        engine_samples::EngineSamples,
         responses::ResponseStore,
         segments::{Pair, Segments},
         share::{IssuedCounts, Share},
@@ -40,6 +41,8 @@ pub(crate) struct PhaseStart {
     pub first_tokens: Option<FirstTokens>,
     /// The tokens that the data of a response have room for, where that is known.
     pub token_capacity: Option<TokenCapacity>,
+    /// True if an engine issues the samples.
+    pub is_driven: bool,
 }
 
 /// Everything recorded of one phase.
@@ -53,6 +56,8 @@ pub(crate) struct Phase {
     pub responses: ResponseStore,
     /// The record of the tokens of each sample; `None` in a run without tokens.
     pub tokens: Option<TokenRecorder>,
+    /// The samples as the engine knows them, if one issues them.
+    pub engine_samples: Option<EngineSamples>,
     /// Slots at the positions of [`Share::position`].
     slots: Segments<Pair>,
     issuer_count: u64,
@@ -91,6 +96,7 @@ impl Phase {
             first_sample_id: start.first_sample_id,
             responses: ResponseStore::new(start.mode, start.arena_bytes)?,
             tokens: tokens.transpose()?,
+            engine_samples: start.is_driven.then(EngineSamples::new),
             slots: Segments::new(),
             issuer_count: start.issuer_count,
             issued: IssuedCounts::new(start.issuer_count),
@@ -256,6 +262,15 @@ impl Phase {
     pub(crate) fn lost_response_count(&self) -> u64 {
         let tokens = self.tokens.as_ref().map_or(0, |tokens| tokens.data.overflow_count());
         self.responses.overflow_count() + tokens
+    }
+
+    /// Moves the start back in time, once it is known better: all samples were completed later after it. Instants of
+    /// tokens stay, which are coarse beside the difference. [issuing thread, when the phase is over]
+    pub(crate) fn begin_earlier(&self, by_ns: u64) {
+        self.start_ns.fetch_sub(by_ns, Relaxed);
+        (0..self.issued_end())
+            .filter_map(|sequence| self.slot(sequence))
+            .for_each(|slot| slot.complete_later(by_ns));
     }
 
     /// Closes all samples that are still outstanding, and returns their sequence numbers.

@@ -98,13 +98,22 @@ impl<C: Clock> Recorder<C> {
     }
 
     /// Completes samples, and wakes the waiting thread. With `BY_HOST` the host fails them itself: after the
-    /// end of their phase that is not a violation.
+    /// end of their phase that is not a violation. `note` gets each response that completed a sample, and its phase.
     #[inline(always)] // Into `complete`, through which nearly all come.
-    fn complete_all<const BY_HOST: bool>(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
+    pub(crate) fn complete_noting<'r, const BY_HOST: bool>(
+        &self,
+        now_ns: u64,
+        responses: &'r [QuerySampleResponse<'r>],
+        mut note: impl FnMut(&Phase, &QuerySampleResponse<'r>),
+    ) {
         let mut place = None;
         let mut accepted_count = 0;
         for response in responses {
-            accepted_count += u64::from(self.complete_one::<BY_HOST>(now_ns, &mut place, response));
+            let is_accepted = self.complete_one::<BY_HOST>(now_ns, &mut place, response);
+            accepted_count += u64::from(is_accepted);
+            if let Some(place) = place.as_ref().filter(|_| is_accepted) {
+                note(place.phase, response);
+            }
         }
         if accepted_count > 0 {
             self.wake.signal(accepted_count);
@@ -156,20 +165,44 @@ impl<C: Clock> Recorder<C> {
         false
     }
 
-    /// Checks a first token; outside of token runs it records nothing.
-    fn first_token_one(&self, now_ns: u64, response: &QuerySampleResponse<'_>) {
+    /// Checks a first token; outside of token runs it records nothing. Returns the phase if it was recorded.
+    pub(crate) fn first_token_noting(
+        &self,
+        now_ns: u64,
+        response: &QuerySampleResponse<'_>,
+    ) -> Option<&Phase> {
         let note = |kind| self.violations.note(kind, response.id, response.status);
         let Some(issued) = self.issued(now_ns, response.id) else {
-            return note(ViolationKind::FirstTokenOfNoSample);
+            note(ViolationKind::FirstTokenOfNoSample);
+            return None;
         };
         if issued.is_complete {
             note(ViolationKind::FirstTokenAfterCompletion);
-        } else if let Some(tokens) = &issued.phase.tokens {
-            let data = issued.slot.is_logged().then_some(response.data);
-            if let Err(kind) = tokens.first_token(issued.sequence, issued.at_ns, data) {
-                note(kind);
-            }
+            return None;
         }
+        let data = issued.slot.is_logged().then_some(response.data);
+        let recorded = issued.phase.tokens.as_ref()?.first_token(issued.sequence, issued.at_ns, data);
+        recorded.map_err(note).ok().map(|()| issued.phase)
+    }
+
+    /// Checks tokens; outside of token runs it records nothing. Returns the phase if the first token is among them.
+    pub(crate) fn tokens_noting_first(
+        &self,
+        now_ns: u64,
+        id: ResponseId,
+        token_count: u32,
+    ) -> Option<&Phase> {
+        let note = |kind| self.violations.note(kind, id, SampleStatus::OK);
+        let Some(issued) = self.issued(now_ns, id) else {
+            note(ViolationKind::TokensOfNoSample);
+            return None;
+        };
+        if issued.is_complete {
+            note(ViolationKind::TokensAfterCompletion);
+            return None;
+        }
+        let recorded = issued.phase.tokens.as_ref()?.tokens(issued.sequence, issued.at_ns, token_count);
+        recorded.map_err(note).ok().filter(|is_first| *is_first).map(|_| issued.phase)
     }
 
     /// Returns the sample of the present phase that has this id, at an instant.
@@ -242,17 +275,8 @@ impl<C: Clock> CompletionSink for Recorder<C> {
         self.first_token_at(self.clock.now_ns(), responses);
     }
 
-    /// Checks tokens; outside of token runs it records nothing.
     fn tokens(&self, now_ns: u64, id: ResponseId, token_count: u32) {
-        let note = |kind| self.violations.note(kind, id, SampleStatus::OK);
-        let Some(issued) = self.issued(now_ns, id) else { return note(ViolationKind::TokensOfNoSample) };
-        if issued.is_complete {
-            note(ViolationKind::TokensAfterCompletion);
-        } else if let Some(tokens) = &issued.phase.tokens
-            && let Err(kind) = tokens.tokens(issued.sequence, issued.at_ns, token_count)
-        {
-            note(kind);
-        }
+        self.tokens_noting_first(now_ns, id, token_count);
     }
 
     fn watches_hand_over(&self) -> bool {
@@ -285,15 +309,15 @@ impl<C: Clock> CompletionSink for Recorder<C> {
 
     #[inline(always)] // Into `complete`, through which nearly all come.
     fn complete_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
-        self.complete_all::<false>(now_ns, responses);
+        self.complete_noting::<false>(now_ns, responses, |_, _| ());
     }
 
     fn fail_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
-        self.complete_all::<true>(now_ns, responses);
+        self.complete_noting::<true>(now_ns, responses, |_, _| ());
     }
 
     fn first_token_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
-        responses.iter().for_each(|response| self.first_token_one(now_ns, response));
+        responses.iter().for_each(|response| _ = self.first_token_noting(now_ns, response));
     }
 }
 
@@ -303,6 +327,7 @@ pub(crate) trait Observed: Send + Sync {
     fn current_phase(&self) -> Option<&Arc<Phase>>;
     fn signal_count(&self) -> u64;
     fn sample(&self, id: ResponseId) -> Option<(u64, SampleRecord)>;
+    fn is_logged(&self, id: ResponseId) -> bool;
 }
 
 impl<C: Clock> Observed for Recorder<C> {
@@ -322,6 +347,12 @@ impl<C: Clock> Observed for Recorder<C> {
         let (generation, sequence) = split(id);
         let phase = self.current_phase().filter(|phase| phase.generation == generation)?;
         Some((sequence, phase.sample(sequence)?))
+    }
+
+    fn is_logged(&self, id: ResponseId) -> bool {
+        let (generation, sequence) = split(id);
+        let phase = self.current_phase().filter(|phase| phase.generation == generation);
+        phase.and_then(|phase| phase.slot(sequence)).is_some_and(Slot::is_logged)
     }
 }
 

@@ -160,6 +160,14 @@ impl Slot<'_> {
         }
     }
 
+    /// Moves the instant of a completion to a later one. [when no thread completes it]
+    pub(crate) fn complete_later(self, by_ns: u64) {
+        let completed = self.completed.load(Ordering::Acquire);
+        if completed != 0 && completed != GIVEN_UP {
+            self.completed.store(completed + by_ns, Ordering::Release);
+        }
+    }
+
     /// Closes the sample if it is still outstanding, and returns whether it was.
     pub(crate) fn give_up(self) -> bool {
         let closed = self.completed.compare_exchange(0, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire);

@@ -65,9 +65,9 @@ impl TokenSlot<'_> {
         }
     }
 
-    /// Records tokens that came together, and returns the time in ns since the one before them if there was one.
-    /// [any thread, wait-free unless several report the same sample]
-    fn tokens(self, at_ns: u64, token_count: u32) -> Result<Option<u64>, ViolationKind> {
+    /// Records tokens that came together, and returns the time in ns since the one before them if there was one, and
+    /// whether the first token is among them. [any thread, wait-free unless several report the same sample]
+    fn tokens(self, at_ns: u64, token_count: u32) -> Result<(Option<u64>, bool), ViolationKind> {
         let first = (at_ns + 1) | FLAG;
         let before = self.first_token.compare_exchange(0, first, Ordering::AcqRel, Ordering::Acquire);
         let first_token_ns = match before {
@@ -75,6 +75,7 @@ impl TokenSlot<'_> {
             Err(first_token) if first_token & FLAG == 0 => Some(first_token - 1),
             _ => None,
         };
+        let is_first = before.is_ok();
         let mut reported = self.token_count.load(Ordering::Acquire);
         loop {
             if reported & FLAG != 0 {
@@ -84,10 +85,12 @@ impl TokenSlot<'_> {
             let instant = (at_ns + 1) & INSTANT_MASK;
             let next = instant << COUNT_BITS | count;
             match self.token_count.compare_exchange(reported, next, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(0) => return Ok(first_token_ns.map(|first_ns| at_ns.saturating_sub(first_ns))),
+                Ok(0) => {
+                    return Ok((first_token_ns.map(|first_ns| at_ns.saturating_sub(first_ns)), is_first));
+                }
                 // Reported together, in one call.
-                Ok(reported) if reported >> COUNT_BITS == instant => return Ok(None),
-                Ok(reported) => return Ok(Some(time_since(reported >> COUNT_BITS, at_ns + 1))),
+                Ok(reported) if reported >> COUNT_BITS == instant => return Ok((None, is_first)),
+                Ok(reported) => return Ok((Some(time_since(reported >> COUNT_BITS, at_ns + 1)), is_first)),
                 Err(other) => reported = other,
             }
         }
@@ -223,13 +226,20 @@ impl TokenRecorder {
         Ok(())
     }
 
-    /// Records tokens of an issued sample that came together. [any thread, wait-free]
-    pub(crate) fn tokens(&self, sequence: u64, at_ns: u64, token_count: u32) -> Result<(), ViolationKind> {
+    /// Returns whether the first token of an issued sample has come. [any thread, wait-free]
+    pub(crate) fn has_first_token(&self, sequence: u64) -> bool {
+        self.slot(sequence).is_some_and(|slot| slot.first_token_ns().is_some())
+    }
+
+    /// Records tokens of an issued sample that came together, and returns whether the first one is among them. [any
+    /// thread, wait-free]
+    pub(crate) fn tokens(&self, sequence: u64, at_ns: u64, token_count: u32) -> Result<bool, ViolationKind> {
         let slot = self.slot(sequence).ok_or(ViolationKind::TokensOfNoSample)?;
-        if let Some(time_ns) = slot.tokens(at_ns, token_count)? {
+        let (since_last_ns, is_first) = slot.tokens(at_ns, token_count)?;
+        if let Some(time_ns) = since_last_ns {
             self.between.add(time_ns);
         }
-        Ok(())
+        Ok(is_first)
     }
 
     /// Returns the violation if tokens of an issued sample came before the system got it. [any thread, wait-free]
@@ -360,21 +370,21 @@ mod tests {
     fn reported_tokens_are_counted_and_the_times_between_them_are_kept() {
         let recorder = recorder(FirstTokens::Required);
         // The first report is the first token.
-        assert_eq!(recorder.tokens(0, 15, 1), Ok(()));
+        assert_eq!(recorder.tokens(0, 15, 1), Ok(true));
         assert_eq!(recorder.first_token(0, 16, None), Err(ViolationKind::FirstTokenTwice));
-        assert_eq!((recorder.tokens(0, 25, 3), recorder.tokens(0, 45, 1)), (Ok(()), Ok(())));
+        assert_eq!((recorder.tokens(0, 25, 3), recorder.tokens(0, 45, 1)), (Ok(false), Ok(false)));
         assert_eq!(recorder.token_count(0), 0, "it is not complete");
         assert_eq!(complete(&recorder, 0, 5), []);
         assert_eq!(recorder.tokens(0, 60, 1), Err(ViolationKind::TokensAfterCompletion));
         let expected = SampleTokens { latency_ns: 50, first_token_latency_ns: Some(5), token_count: 5 };
         assert_eq!(recorder.sample(0, done(10, 50)), Some(expected));
         // Together with the ones before, in the same call: no time lies between them.
-        assert_eq!(recorder.tokens(2, 10, 1), Ok(()));
-        assert_eq!(recorder.tokens(2, 10, 1), Ok(()));
+        assert_eq!(recorder.tokens(2, 10, 1), Ok(true));
+        assert_eq!(recorder.tokens(2, 10, 1), Ok(false));
         assert_eq!(complete(&recorder, 2, 2), []);
         // After a first token by itself, which counts.
         recorder.first_token(1, 10, None).unwrap();
-        assert_eq!(recorder.tokens(1, 40, 2), Ok(()));
+        assert_eq!(recorder.tokens(1, 40, 2), Ok(false));
         assert_eq!(complete(&recorder, 1, 3), []);
         let between = recorder.between();
         assert_eq!((between.count(), between.mean_ns(), between.max_ns()), (3, 20, 30));
@@ -458,7 +468,7 @@ mod tests {
             );
         }
         // The instant of a report has the same bit before the completion.
-        assert_eq!(recorder.tokens(2, INSTANT_MASK - 1, 2), Ok(()));
+        assert_eq!(recorder.tokens(2, INSTANT_MASK - 1, 2), Ok(true));
         assert!(!recorder.has_too_many(2));
     }
 

@@ -1,6 +1,5 @@
 //! One test from its settings to its outcome.
 
-use crate::verdict::outcome::{Audit, TestOutcome};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -10,17 +9,26 @@ use proctor_loadgen_settings::{Contradiction, EffectiveSettings, TestSettings, c
 use proctor_vocabulary::{CompletionSink, Scenario, TestMode};
 
 use crate::{
+    engine::{Engine, EngineError, EngineTest},
     error::LoadGenError,
-    plan::{accuracy_sampling::AccuracySampler, phases::phases},
-    record::{recorder::Recorder, response_id::MAX_PHASE_COUNT},
+    plan::{
+        accuracy_sampling::AccuracySampler,
+        phases::{PhasePlan, phases},
+    },
+    record::{engine_sink::EngineSink, recorder::Recorder, response_id::MAX_PHASE_COUNT},
     session::{
         console::Console,
+        driven::{Driven, drive},
         options::LoadGenOptions,
         progress::{Progress, StopHandle},
         run::Run,
     },
     system::{QuerySampleLibrary, SystemUnderTest},
     time::{clock::Clock, timer_slack::ExactTimers, wake::Wake},
+    verdict::{
+        outcome::{Audit, TestOutcome},
+        peak_search::PeakSearch,
+    },
 };
 
 /// Maximum number of completion counters: processors that could complete at the same time.
@@ -40,6 +48,8 @@ pub struct LoadGen<C: Clock> {
     stop: StopHandle,
     console: Console,
     has_run: AtomicBool,
+    /// Engine that issues the queries in place of this load generator.
+    engine: Option<Arc<dyn Engine>>,
 }
 
 impl<C: Clock> LoadGen<C> {
@@ -56,7 +66,8 @@ impl<C: Clock> LoadGen<C> {
         let recorder = Arc::new(recorder.with_tokens(request.use_token_latencies));
         let stop = StopHandle::new(Arc::clone(&wake));
         let has_run = AtomicBool::new(false);
-        Self { settings, options, clock, wake, recorder, stop, console: Console::default(), has_run }
+        let (console, engine) = (Console::default(), None);
+        Self { settings, options, clock, wake, recorder, stop, console, has_run, engine }
     }
 
     /// Passes the output of `print_timestamps`, line by line, to `print` instead of stdout.
@@ -65,10 +76,20 @@ impl<C: Clock> LoadGen<C> {
         Self { console: Console::new(print), ..self }
     }
 
+    /// Lets an engine issue the queries: its test is [`run_by_engine`](Self::run_by_engine).
+    #[must_use]
+    pub fn with_engine(self, engine: Arc<dyn Engine>) -> Self {
+        Self { engine: Some(engine), ..self }
+    }
+
     /// Returns the sink for completions of the system under test. [any thread]
     #[must_use]
     pub fn sink(&self) -> Arc<dyn CompletionSink> {
-        Arc::clone(&self.recorder) as Arc<dyn CompletionSink>
+        let recorder = Arc::clone(&self.recorder);
+        match &self.engine {
+            None => recorder,
+            Some(engine) => Arc::new(EngineSink::new(recorder, Arc::clone(engine))),
+        }
     }
 
     /// Returns a view of the test for other threads.
@@ -93,6 +114,57 @@ impl<C: Clock> LoadGen<C> {
         &self,
         sut: &dyn SystemUnderTest,
         qsl: &dyn QuerySampleLibrary,
+    ) -> Result<TestOutcome, LoadGenError> {
+        self.run_with(sut, qsl, |run, plans| {
+            let mut peak_search = None;
+            for plan in plans {
+                if run.settings.request.mode == TestMode::FindPeakPerformance {
+                    peak_search = Some(run.find_peak(&plan)?);
+                } else if !run.is_broken() {
+                    run.phase(&plan)?;
+                }
+            }
+            Ok(peak_search)
+        })
+    }
+
+    /// Runs the test by the engine of [`with_engine`](Self::with_engine), while the calling thread waits. `test` is the
+    /// same test as the engine takes it. The outcome is as of [`run`](Self::run): each sample has its latency, from the
+    /// scheduled instant in Server, and a sample that the engine issues against the order that the settings give makes
+    /// the test INVALID.
+    ///
+    /// The engine runs on a thread of its own, on the processors that the calling thread has now. After a stop, or if
+    /// the system has died, that thread is left behind: it waits for ever and holds nothing of the system. A search for
+    /// the peak cannot be followed.
+    ///
+    /// # Errors
+    /// As of [`run`](Self::run), and [`LoadGenError::Engine`] if there is no engine, time is virtual, or the engine
+    /// does not run the test.
+    pub fn run_by_engine(
+        &self,
+        test: EngineTest,
+        sut: &Arc<dyn SystemUnderTest + Send>,
+        qsl: &dyn QuerySampleLibrary,
+    ) -> Result<TestOutcome, LoadGenError> {
+        let refused = |text: &str| Err(LoadGenError::Engine(EngineError(text.to_owned())));
+        let Some(engine) = self.engine.clone() else { return refused("there is none") };
+        if self.clock.is_virtual() {
+            return refused("it knows no virtual time");
+        }
+        if self.settings.mode == TestMode::FindPeakPerformance {
+            return refused("its search for the peak cannot be followed");
+        }
+        let (clock, wake) = (Arc::clone(&self.clock), Arc::clone(&self.wake));
+        let driven = Driven { engine, test, clock, wake, sut: Arc::clone(sut) };
+        self.run_with(&**sut, qsl, |run, plans| drive(run, plans, driven).map(|()| None))
+    }
+
+    /// Runs a test whose phases this function runs.
+    fn run_with(
+        &self,
+        sut: &dyn SystemUnderTest,
+        qsl: &dyn QuerySampleLibrary,
+        run_phases: impl FnOnce(&mut Run<'_, C>, Vec<PhasePlan>) -> Result<Option<PeakSearch>, LoadGenError>,
     ) -> Result<TestOutcome, LoadGenError> {
         let sut_name_duration_ns = {
             let asked_ns = self.clock.now_ns();
@@ -124,16 +196,11 @@ impl<C: Clock> LoadGen<C> {
             undrawn_sample_count: 0,
             phases: Vec::new(),
             accuracy: Vec::new(),
+            is_driven: self.engine.is_some(),
+            is_left_behind: false,
         };
-        let mut peak_search = None;
-        for plan in plans {
-            if effective.request.mode == TestMode::FindPeakPerformance {
-                peak_search = Some(run.find_peak(&plan)?);
-            } else if !run.is_broken() {
-                run.phase(&plan)?;
-            }
-        }
-        let (phases, accuracy) = (run.phases, run.accuracy);
+        let peak_search = run_phases(&mut run, plans)?;
+        let (phases, accuracy, is_left_behind) = (run.phases, run.accuracy, run.is_left_behind);
         let mut outcome = TestOutcome {
             audit,
             effective,
@@ -150,6 +217,7 @@ impl<C: Clock> LoadGen<C> {
             setting_errors,
             violations: self.recorder.violations(),
             interrupted: self.stop.reason(),
+            is_left_behind,
             accuracy,
         };
         outcome.judge();

@@ -74,6 +74,12 @@ impl Progress {
         self.observed.sample(id)
     }
 
+    /// Returns whether the response of this sample of the current phase goes into the accuracy log. [any thread]
+    #[must_use]
+    pub fn is_logged(&self, id: ResponseId) -> bool {
+        self.observed.is_logged(id)
+    }
+
     /// Returns the instant of the start of issuing of the current phase, in ns on the clock; `None` before it.
     #[must_use]
     pub fn begun_ns(&self) -> Option<u64> {

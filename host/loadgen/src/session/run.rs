@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proctor_loadgen_settings::EffectiveSettings;
-use proctor_vocabulary::{Scenario, TestMode};
+use proctor_vocabulary::{SampleIndex, Scenario, TestMode};
 
 use crate::{
     error::{LoadError, LoadGenError},
@@ -11,7 +11,7 @@ use crate::{
         end::IssueEnd,
         issue_loop::IssueContext,
         stall::{StallGuard, Waited},
-        threads::issue_phase,
+        threads::{PhaseIssue, issue_phase},
     },
     measure::{
         accuracy_record::{AccuracyRecord, accuracy_records},
@@ -54,6 +54,18 @@ pub(super) struct Run<'a, C: Clock> {
     pub undrawn_sample_count: u64,
     pub phases: Vec<PhaseOutcome>,
     pub accuracy: Vec<AccuracyRecord>,
+    /// True if an engine issues the samples.
+    pub is_driven: bool,
+    /// True if the engine was left behind.
+    pub is_left_behind: bool,
+}
+
+/// A phase that has begun.
+pub(super) struct Begun {
+    pub phase: Arc<Phase>,
+    /// Generator in its state before the first query.
+    pub queries: QueryGenerator,
+    stopwatch: Option<Stopwatch>,
 }
 
 impl<C: Clock> Run<'_, C> {
@@ -66,8 +78,12 @@ impl<C: Clock> Run<'_, C> {
     }
 
     pub(super) fn load(&self, plan: &PhasePlan) -> Result<(), LoadGenError> {
-        self.qsl.load(&plan.set.indices).map_err(|error| {
-            let (library, sample_count) = (self.qsl.name().to_owned(), plan.set.indices.len());
+        self.load_samples(&plan.set.indices)
+    }
+
+    pub(super) fn load_samples(&self, indices: &[SampleIndex]) -> Result<(), LoadGenError> {
+        self.qsl.load(indices).map_err(|error| {
+            let (library, sample_count) = (self.qsl.name().to_owned(), indices.len());
             LoadError { library, sample_count, error }.into()
         })
     }
@@ -89,34 +105,65 @@ impl<C: Clock> Run<'_, C> {
         settings: &EffectiveSettings,
         plan: &PhasePlan,
     ) -> Result<(), LoadGenError> {
-        self.sut.end_flush();
-        let queries = QueryGenerator::new(settings, plan);
-        let phase = self.open(plan.mode, settings.issuer_count)?;
+        let begun = self.begin(settings, plan)?;
         let stall_guard = StallGuard {
             clock: self.clock,
             wake: self.wake,
             timeout_ns: self.options.watchdog_ms.saturating_mul(1_000_000),
         };
-        self.sampler.skip(std::mem::take(&mut self.undrawn_sample_count));
-        self.sampler.go_on(settings);
-        let stopwatch = self.start_stopwatch(plan.mode);
-        let is_traced = self.options.enable_trace;
         let issued = issue_phase(&IssueContext {
             settings,
             sut: self.sut,
             stall_guard: &stall_guard,
-            phase: &phase,
-            queries: &queries,
+            phase: &begun.phase,
+            queries: &begun.queries,
             sampler: &self.sampler,
-            is_traced,
+            is_traced: self.options.enable_trace,
         })?;
         self.sut.flush();
         // After a stall there is nothing to wait for, beyond completions from the flush itself. A first stop
         // has only ended the issuing; the second ends this wait.
         let waited = match issued.end {
             IssueEnd::Stalled => Waited::Stalled,
-            _ => stall_guard.wait_all(&phase, 2),
+            _ => stall_guard.wait_all(&begun.phase, 2),
         };
+        self.conclude(settings, plan, begun, issued, waited);
+        Ok(())
+    }
+
+    /// Opens a phase whose set is loaded.
+    ///
+    /// # Errors
+    /// If there is too little memory for the responses that are logged.
+    pub(super) fn begin(
+        &mut self,
+        settings: &EffectiveSettings,
+        plan: &PhasePlan,
+    ) -> Result<Begun, LoadGenError> {
+        self.sut.end_flush();
+        let queries = QueryGenerator::new(settings, plan);
+        let phase = self.open(plan.mode, settings.issuer_count)?;
+        self.sampler.skip(std::mem::take(&mut self.undrawn_sample_count));
+        self.sampler.go_on(settings);
+        let stopwatch = self.start_stopwatch(plan.mode);
+        Ok(Begun { phase, queries, stopwatch })
+    }
+
+    /// Ends a phase of which no more is waited for, and keeps what is read off it.
+    pub(super) fn conclude(
+        &mut self,
+        settings: &EffectiveSettings,
+        plan: &PhasePlan,
+        begun: Begun,
+        issued: PhaseIssue,
+        waited: Waited,
+    ) {
+        let Begun { phase, queries, stopwatch } = begun;
+        let is_traced = self.options.enable_trace && !self.is_driven;
+        if phase.begun_ns().is_none() {
+            // It was ended before the first query.
+            phase.start(self.clock.now_ns());
+        }
         phase.end(self.clock.now_ns());
         let clock_check = self.stop_stopwatch(stopwatch);
         let missing = if waited == Waited::Complete { Vec::new() } else { phase.give_up() };
@@ -139,6 +186,7 @@ impl<C: Clock> Run<'_, C> {
             clock_check,
             missing: MissingSamples::of(&phase, &queries, &missing),
             is_awaited: waited != Waited::Stalled,
+            wrong_samples: issued.wrong_samples,
             first_sample_id: phase.first_sample_id,
             unload_error: None,
             errors: Vec::new(),
@@ -152,7 +200,6 @@ impl<C: Clock> Run<'_, C> {
         };
         outcome.errors = self.errors_of(&outcome);
         self.phases.push(outcome);
-        Ok(())
     }
 
     /// Opens the next phase for completions.
@@ -170,6 +217,7 @@ impl<C: Clock> Run<'_, C> {
             arena_bytes,
             first_tokens: request.use_token_latencies.then_some(first_tokens),
             token_capacity: self.options.token_capacity,
+            is_driven: self.is_driven,
         });
         phase.map_err(|error| LoadGenError::ResponseMemory { arena_bytes, error })
     }
@@ -180,7 +228,7 @@ impl<C: Clock> Run<'_, C> {
         let is_checked =
             mode == PhaseMode::Performance && self.settings.request.mode != TestMode::FindPeakPerformance;
         let stopwatch = Stopwatch::start(self.clock).filter(|_| is_checked)?;
-        if self.settings.request.print_timestamps {
+        if self.prints_timestamps() {
             self.console.print(&stopwatch.console_line());
         }
         Some(stopwatch)
@@ -188,10 +236,15 @@ impl<C: Clock> Run<'_, C> {
 
     fn stop_stopwatch(&self, stopwatch: Option<Stopwatch>) -> Option<ClockCheck> {
         let check = stopwatch?.stop(self.clock)?;
-        if self.settings.request.print_timestamps {
+        if self.prints_timestamps() {
             check.console_lines().iter().for_each(|line| self.console.print(line));
         }
         Some(check)
+    }
+
+    /// Returns whether the times of a phase are printed; an engine prints them itself.
+    fn prints_timestamps(&self) -> bool {
+        self.settings.request.print_timestamps && !self.is_driven
     }
 
     /// Returns whether a performance phase logs any responses.

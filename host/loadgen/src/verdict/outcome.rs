@@ -75,6 +75,8 @@ pub struct TestOutcome {
     pub violations: Vec<Violation>,
     /// Reason why the test was stopped from outside, if it was.
     pub interrupted: Option<String>,
+    /// True if an engine was left behind, so that its logs may not be whole.
+    pub is_left_behind: bool,
     /// The logged responses: all in accuracy phases, a chosen few in a performance phase. By sample number.
     pub accuracy: Vec<AccuracyRecord>,
 }

@@ -5,6 +5,7 @@
 
 mod behaviour;
 mod differential;
+mod engine;
 mod from_config;
 mod golden_files;
 mod log_files;

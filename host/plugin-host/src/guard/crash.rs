@@ -17,10 +17,7 @@ use std::{
     os::unix::ffi::OsStrExt,
     path::Path,
     ptr,
-    sync::{
-        OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, AtomicPtr, Ordering},
 };
 
 use crate::{
@@ -32,7 +29,7 @@ use crate::{
         process::{self, EXIT_PLUGIN_CRASHED},
         report::Report,
         report_file::{self, ReportFile},
-        shared::{self, Slot, own_id},
+        shared::{self, Slot, keep, own_id},
     },
 };
 
@@ -53,8 +50,17 @@ const SIGNAL_COUNT: usize = CRASHES.len() + ENDINGS.len();
 // SAFETY: no other slot has this index.
 static REPORT_FILE: Slot<ReportFile> = unsafe { Slot::new(2) };
 
-/// The actions that were in place before, in the order of [`signals`].
-static PREVIOUS: OnceLock<[libc::sigaction; SIGNAL_COUNT]> = OnceLock::new();
+/// The actions that were in place before, in the order of [`signals`]; null while none is replaced.
+static PREVIOUS: AtomicPtr<Actions> = AtomicPtr::new(ptr::null_mut());
+
+/// An action for each of the signals.
+type Actions = [libc::sigaction; SIGNAL_COUNT];
+
+/// Returns the actions that were in place before, if they are replaced. Safe in a signal handler.
+fn previous() -> Option<&'static Actions> {
+    // SAFETY: null, or actions that `install_handlers` keeps for ever.
+    unsafe { PREVIOUS.load(Ordering::Acquire).as_ref() }
+}
 
 /// Set by the first thread that crashes.
 static CRASHED: AtomicBool = AtomicBool::new(false);
@@ -92,7 +98,7 @@ pub fn install_without_folder() -> Result<(), PluginHostError> {
 /// [`PluginHostError::CrashReport`] if the handler cannot be installed.
 pub fn install_with_file(report: File) -> Result<(), PluginHostError> {
     report_file::open_for_reports(report);
-    if PREVIOUS.get().is_none() {
+    if previous().is_none() {
         install_handlers()
             .map_err(|cause| PluginHostError::CrashReport(format!("to an open file: {cause}")))?;
     }
@@ -107,20 +113,36 @@ fn install_with(report_path: &Path, flag: c_int) -> Result<(), PluginHostError> 
     }
     let path = CString::new(path.as_os_str().as_bytes()).map_err(|cause| error(cause.to_string()))?;
     REPORT_FILE.set(Some(ReportFile::keep(&path, flag)));
-    if PREVIOUS.get().is_none() {
+    if previous().is_none() {
         install_handlers().map_err(|cause| error(cause.to_string()))?;
     }
     Ok(())
 }
 
+/// Restores the actions that [`install`] has replaced, except where someone has replaced the handler since: for a
+/// process that outlives the run, such as an interpreter. No plugin is in a call.
+pub fn uninstall() {
+    let Some(previous) = previous() else { return };
+    for ((signal, _), previous) in signals().zip(previous) {
+        if handlers::handler_of(signal) == on_signal as *const () as usize {
+            // SAFETY: `previous` is what `sigaction` itself returned for this signal.
+            unsafe { libc::sigaction(signal, previous, ptr::null_mut()) };
+        }
+    }
+    REPORT_FILE.set(None);
+    PREVIOUS.store(ptr::null_mut(), Ordering::Release);
+}
+
 fn install_handlers() -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid `sigaction`: an empty mask, no flags, the default action.
-    let mut previous: [libc::sigaction; SIGNAL_COUNT] = unsafe { mem::zeroed() };
+    let mut previous: Actions = unsafe { mem::zeroed() };
     for (action, (signal, _)) in previous.iter_mut().zip(signals()) {
         // SAFETY: asks for the action of a valid signal and writes it to a live structure.
         check(unsafe { libc::sigaction(signal, ptr::null(), action) })?;
     }
-    if PREVIOUS.set(previous).is_err() {
+    let none = ptr::null_mut();
+    let kept = ptr::from_ref(keep(previous)).cast_mut();
+    if PREVIOUS.compare_exchange(none, kept, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         // Another thread was faster and installs them.
         return Ok(());
     }
@@ -228,7 +250,7 @@ pub(super) fn write(mut report: Report) {
 /// Restores the previous handler, so that the faulting instruction, run again, has its usual effect. A signal that
 /// was sent is sent again, and then has its default effect: Rust's own handler waits for the instruction.
 fn die_of(signal: c_int, is_sent: bool) {
-    let previous = PREVIOUS.get().and_then(|previous| {
+    let previous = previous().and_then(|previous| {
         let mut actions = previous.iter().zip(signals());
         actions.find_map(|(action, (number, _))| (number == signal).then_some(action))
     });

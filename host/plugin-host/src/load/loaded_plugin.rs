@@ -36,8 +36,10 @@ use crate::{
         },
     },
     record::{entry::through, log::Recorder},
+    scripts,
     search_path::{PluginLocation, unreadable},
 };
+use proctor_vocabulary::image;
 
 /// Origin of a plugin and the ABI that it follows, for the result of a run. Its name is in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,6 +111,13 @@ impl Origin {
     pub(crate) fn linked() -> Self {
         Self { source: "linked in".into(), checksum: None, library: None }
     }
+
+    /// Returns the origin of a plugin whose code is in this file, which the interpreter has run.
+    fn of_script(path: &Path) -> Result<Self, PluginHostError> {
+        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+        let checksum = Some(Arc::new(Checksum::start(file)));
+        Ok(Self { source: path.display().to_string(), checksum, library: None })
+    }
 }
 
 impl LoadedPlugin {
@@ -156,10 +165,23 @@ impl LoadedPlugin {
                         looked: "the plugins that are linked in".into(),
                     }
                 })?;
-                // The code of the plugin is in the program itself.
-                let checksum = PROGRAM.clone();
-                let entry = recorded(linked.entry, recorder)?;
-                Self::from_entry(entry, name, Origin { checksum, ..Origin::linked() }, begin)
+                let file = scripts::file_of(linked);
+                let source_name = file.as_ref().map_or((*name).to_owned(), |path| path.display().to_string());
+                let origin = match &file {
+                    Some(path) => Origin::of_script(path)?,
+                    // The code is in no file, as that of a notebook.
+                    None if scripts::stands_in(linked) => Origin::linked(),
+                    // The code of the plugin is in the program itself.
+                    None => Origin { checksum: PROGRAM.clone(), ..Origin::linked() },
+                };
+                Self::from_entry(recorded(linked.entry, recorder)?, &source_name, origin, begin)
+            }
+            PluginLocation::Script(path, class) => {
+                let source = path.display().to_string();
+                let activity = Activity::new(&source, None);
+                let take = || scripts::take(path, class.as_deref());
+                let name = watched(&source, Call::Load, || activity.during(Call::Load, take))?;
+                Self::load_through(&PluginLocation::Linked(name), recorder, begin)
             }
             PluginLocation::Library(path) => Self::from_library(path, recorder, begin),
         }
@@ -434,8 +456,8 @@ fn same_version(table: &ProctorPlugin) -> bool {
 
 /// The checksum of this program, if it can be read. Computed once: its plugins may be loaded many times.
 static PROGRAM: LazyLock<Option<Arc<Checksum>>> = LazyLock::new(|| {
-    let program = std::env::current_exe().and_then(File::open).ok()?;
-    Some(Arc::new(Checksum::start(program)))
+    let image = image().and_then(File::open).ok()?;
+    Some(Arc::new(Checksum::start(image)))
 });
 
 /// Returns whether this is the same file, with the same content as far as its length and modification time show.

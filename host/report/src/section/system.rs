@@ -28,6 +28,7 @@ pub(crate) fn benchmark(html: &mut Html, facts: &Facts) {
         ];
         texts.into_iter().for_each(|(name, value)| text(html, name, value));
         result.suite.iter().for_each(|suite| text(html, "suite", suite));
+        result.engine.iter().for_each(|engine| text(html, "load generator", &engine.text()));
         for (name, key) in [
             ("samples in all", "benchmark.total_sample_count"),
             ("samples in the performance set", "benchmark.performance_sample_count"),

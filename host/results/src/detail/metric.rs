@@ -56,6 +56,16 @@ impl DetailLog {
         }
     }
 
+    /// Returns a figure of this kind; `None` if the log does not have it, or too few queries for an estimate.
+    #[must_use]
+    pub fn figure(&self, kind: MetricKind) -> Option<f64> {
+        let scenario = self.known_scenario()?;
+        let usual = if scenario == Scenario::SingleStream { 0.9 } else { 0.99 };
+        let target = self.value("effective_target_latency_percentile").and_then(Value::as_f64);
+        let value = self.value(&key(kind, scenario, target.unwrap_or(usual)))?.as_f64()?;
+        Some(value).filter(|value| kind != MetricKind::EarlyStoppingEstimate || *value != 0.0)
+    }
+
     /// Returns the round that the log names, or else the default; `None` if it is not known here.
     fn rules(&self) -> Option<Rules> {
         match self.value("effective_rules") {

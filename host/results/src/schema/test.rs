@@ -39,6 +39,9 @@ pub struct TestPart {
     pub failed_sample_count: Option<u64>,
     /// Number of samples that never completed; `None` likewise.
     pub missing_sample_count: Option<u64>,
+    /// The plugin's own words about some of the samples that failed; a plugin in Python gives the traceback.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sample_failures: Vec<String>,
     /// Number of responses that came after the end of their test.
     #[serde(default)]
     pub late_response_count: u64,

@@ -35,6 +35,7 @@ pub(super) fn test_part(test: &Test) -> TestPart {
         issued_sample_count: sum(|phase| phase.record.issued_sample_count),
         failed_sample_count: Some(failed_count(test)),
         missing_sample_count: Some(sum(missing_count)),
+        sample_failures: test.sample_failures.iter().map(ToString::to_string).collect(),
         late_response_count: outcome.violation_count(ViolationKind::Late),
         repeated_response_count: outcome.violation_count(ViolationKind::Duplicate),
         issue_delay_max_ns: delay(|delay| delay.max_ns),

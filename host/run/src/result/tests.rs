@@ -67,12 +67,14 @@ fn test_of(instance: OneMs, settings: &Settings, mode: TestMode, interrupted: bo
     let outcome = loadgen.run(&system as &dyn SystemUnderTest, &BareLibrary::of(600)).unwrap();
     let system = SystemReport { statistics: Some(system.statistics()), ..SystemReport::default() };
     Test {
+        engine: None,
         outcome,
         metric_kind: settings.metric_kind(),
         logs: None,
         system,
         batches: None,
         is_abandoned: false,
+        sample_failures: Vec::new(),
         energy_joules: None,
         package_energy: None,
         noise: None,

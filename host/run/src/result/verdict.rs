@@ -22,14 +22,17 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path, unwritten: Option<&str>
         row("data set", format!("{}, {}", result.file.benchmark.dataset, samples(result))),
         row("plugin", plugin(result)),
         row("work in", work(result)),
-        row("accuracy", accuracy(result)),
     ];
+    rows.extend(result.file.engine.iter().map(|engine| row("engine", engine.text())));
+    rows.push(row("accuracy", accuracy(result)));
     let mut remarks = Vec::new();
     let figures = result.file.performance_run.as_ref().and_then(|test| test.figures.as_ref());
     if let (Some(metric), Some(figures)) =
         (&result.file.metric, figures.filter(|it| it.query_latency.count > 0))
     {
         rows.push(row("metric", format!("{} ({})", shown(metric), metric.name)));
+        let own = result.file.engine.as_ref().and_then(|engine| engine.own_metric.as_ref());
+        rows.extend(own.map(|own| row("", format!("{} (the same, measured beside the engine)", shown(own)))));
         let plain = result.file.metric_plain.iter();
         rows.extend(plain.map(|metric| row("", format!("{} ({})", shown(metric), metric.name))));
         rows.extend(result.file.metric_by_text.iter().map(|metric| {

@@ -1,6 +1,6 @@
 //! Warns of each setting that the user gave in vain, because a condition in its row does not hold.
 
-use proctor_config::{Effective, IssueMode, Key, Origin, Settings, Value, When, keys};
+use proctor_config::{Effective, EngineChoice, IssueMode, Key, Origin, Settings, Value, When, keys};
 use proctor_loadgen::Wait;
 use proctor_vocabulary::TestMode;
 
@@ -37,6 +37,8 @@ fn holds(when: When, settings: &Settings) -> bool {
         When::Hybrid => run.wait == Wait::Hybrid,
         When::RealTime => !run.virtual_time,
         When::Batches => run.issue != IssueMode::Always,
+        When::OwnEngine => run.engine != EngineChoice::Official,
+        When::OfficialEngine => run.engine.has_official(),
     }
 }
 
@@ -79,6 +81,8 @@ fn reason(when: When, settings: &Settings) -> String {
         When::Hybrid => "without wait = hybrid".to_owned(),
         When::RealTime => "in virtual time".to_owned(),
         When::Batches => "with issue = true: the plugin is given whole queries".to_owned(),
+        When::OwnEngine => "with engine = official, which issues the queries and writes the logs".to_owned(),
+        When::OfficialEngine => "without engine = official".to_owned(),
     }
 }
 
@@ -211,6 +215,8 @@ mod tests {
             ("wait", "virtual_time=false", "virtual_time=true", "in virtual time"),
             ("wait_spin_us", "wait=hybrid", "wait=spin", "without wait = hybrid"),
             ("queue_capacity", "issue=false", "issue=true", "with issue = true"),
+            ("wait", "engine=both", "engine=official", "with engine = official"),
+            ("loadgen", "engine=official", "engine=proctor", "without engine = official"),
         ] {
             let scenario = scenario_of(key).unwrap_or(Server);
             let told = |condition: &str| {

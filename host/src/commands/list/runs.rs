@@ -39,12 +39,13 @@ fn row(folder: &Path) -> Vec<String> {
         }
         _ => "-".to_owned(),
     };
+    let by_engine = run.engine.as_ref().map_or_else(String::new, |engine| format!(" ({engine} engine)"));
     vec![
         run.folder.display().to_string(),
         run.marked_outcome(),
         accuracy,
         given(&run.benchmark),
-        given(&run.scenario),
+        given(&run.scenario) + &by_engine,
         given(&run.plugin),
         run.metric
             .as_ref()

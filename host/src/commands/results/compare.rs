@@ -35,6 +35,23 @@ pub(crate) struct CompareFlags {
 }
 
 impl CompareFlags {
+    /// Compares two sides, and returns the answer as JSON.
+    pub(crate) fn value(&self) -> Result<Value, HostError> {
+        let [a, b] = &*self.folders else {
+            return Err(UsageError::Stated("a comparison is of two folders").into());
+        };
+        let method = Method { confidence: self.confidence, seed: self.seed };
+        let comparison = Comparison::of(&Side::open(a)?, &Side::open(b)?, method)?;
+        let mut judged = Vec::new();
+        for text in &self.fail_if {
+            let condition: Condition = text.parse().map_err(CompareError::from)?;
+            judged.push((condition, comparison.fails(&condition)?));
+        }
+        let mut value = comparison.json(&judged);
+        value["text"] = in_text(&[(comparison, judged)]).into();
+        Ok(value)
+    }
+
     /// Compares, and prints the answer.
     pub(crate) fn run(&self) -> Result<Conclusion, HostError> {
         // Before minutes are spent on reading.

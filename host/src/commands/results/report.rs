@@ -41,12 +41,17 @@ pub(crate) struct ReportFlags {
 impl ReportFlags {
     /// Writes the page, and prints its path.
     pub(crate) fn run(&self) -> Result<Conclusion, HostError> {
+        print(format!("{}\n", self.write()?.display()));
+        Ok(Conclusion::Good)
+    }
+
+    /// Writes the page, and returns its path.
+    pub(crate) fn write(&self) -> Result<PathBuf, HostError> {
         let subjects = self.folders.iter().map(|folder| Subject::open(folder).map_err(unreadable));
         let subjects = subjects.collect::<Result<Vec<_>, _>>()?;
         let path = self.place(&subjects)?;
         write_whole(&path, |out| out.write_all(page(&subjects).as_bytes()))?;
-        print(format!("{}\n", path.display()));
-        Ok(Conclusion::Good)
+        Ok(path)
     }
 
     fn place(&self, subjects: &[Subject]) -> Result<PathBuf, HostError> {

@@ -14,6 +14,16 @@ use super::Cause;
 pub enum CommandError {
     #[error("cannot find this program to start it again: {0}")] NoProgram(io::Error),
     #[error("cannot start {program}: {error}")] NotStarted { program: PathBuf, error: io::Error },
+    #[error("cannot start {python}, the Python of the run: {error}; name another one with --python")]
+    NoPython { python: PathBuf, error: io::Error },
+    #[error("{python} has no package proctor, which this run needs: install it with `{python} -m pip install \
+             ./proctor-*.whl`, or name another Python with --python")] NoPackage { python: PathBuf },
+    #[error("{python} has no module mlperf_loadgen, the official LoadGen: install it with `{python} -m pip install \
+             mlcommons-loadgen`, or name another Python with --python")] NoLoadGen { python: PathBuf },
+    #[error("setting loadgen = {build}: there is no module mlperf_loadgen for the Python of the run, a file such as \
+             mlperf_loadgen.abi3.so or mlperf_loadgen.cpython-312-x86_64-linux-gnu.so: build LoadGen's Python module \
+             with that Python, and give its file or folder")] NoBuild { build: PathBuf },
+    #[error("{0}: one of the two runs there has no result")] NoEngineResult(PathBuf),
     #[error("cannot find this program, and {program} beside it: {error}")]
     NoSibling { program: &'static str, error: io::Error },
     #[error("host {command} {subcommand} is a program of its own, and {program} cannot be started: {error}; build it \

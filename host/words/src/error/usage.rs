@@ -33,6 +33,10 @@ pub enum UsageError {
     NoRows { rows: RowAggregation, of: &'static str, dataset: String },
     #[error("settings mode = {0} and test05 = true: test05 makes every run a performance run, which logs no answers; \
              leave test05 out for the accuracy run, or the mode for the performance run")] Test05(TestMode),
+    #[error("{origin}: {key} = {value} does not go with engine = {engine}: {why}")]
+    NotWithEngine { origin: String, key: &'static str, value: String, engine: &'static str, why: &'static str },
+    #[error("{origin}: engine = {engine} is for host run: {why}; leave it out")]
+    NoEngine { origin: String, engine: &'static str, why: &'static str },
     #[error("setting audit_config = {path}: {cause}")] AuditConfig { path: PathBuf, cause: Cause },
     #[error("{}\nwith strict = true, these warnings are errors", .0.join("\n"))] Strict(Vec<String>),
     #[error("{flag} is for {metric}, and {benchmark} is scored by {scored_by}: leave it out")]

@@ -1,8 +1,11 @@
-use std::{fmt::Write, fs, path::Path, process::Command};
+use std::{env, fmt::Write, fs, path::Path, process::Command};
 
 use proctor_test_needs::skip;
 
 use super::layout::layouts;
+
+/// Variable with the machine that is compiled for, if it is another one: `cargo xtask header --aarch64` sets it.
+const MACHINE: &str = "PROCTOR_HEADER_MACHINE";
 
 /// Returns a program that prints each size and offset that differs from the Rust types, and fails if one does.
 ///
@@ -34,9 +37,20 @@ fn program() -> String {
     text
 }
 
+/// Returns the compiler for another machine, and the start of a command that runs its programs here.
+fn across(machine: &str, compiler: &str) -> (String, Vec<String>) {
+    let gnu = if compiler == "cc" { "gcc" } else { "g++" };
+    let emulator = [format!("qemu-{machine}"), "-L".to_owned(), format!("/usr/{machine}-linux-gnu")];
+    (format!("{machine}-linux-gnu-{gnu}"), emulator.into())
+}
+
 /// Compiles the program with all warnings as errors, runs it, and fails with its output.
 fn compile_and_run(compiler: &str, extension: &str, standard: &str) {
-    if Command::new(compiler).arg("--version").output().is_err() {
+    let (compiler, mut words) = match env::var(MACHINE) {
+        Ok(machine) => across(&machine, compiler),
+        Err(_) => (compiler.to_owned(), Vec::new()),
+    };
+    if Command::new(&compiler).arg("--version").output().is_err() {
         return skip(format!("no {compiler}; `cargo xtask setup` installs one"));
     }
     let folder = tempfile::tempdir().unwrap();
@@ -44,7 +58,7 @@ fn compile_and_run(compiler: &str, extension: &str, standard: &str) {
     let binary = folder.path().join("layout");
     fs::write(&source, program()).unwrap();
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
-    let compiled = Command::new(compiler)
+    let compiled = Command::new(&compiler)
         .arg(format!("-std={standard}"))
         .args(["-pedantic", "-Wall", "-Wextra", "-Werror", "-I"])
         .arg(&include)
@@ -54,7 +68,8 @@ fn compile_and_run(compiler: &str, extension: &str, standard: &str) {
         .output()
         .unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let output = Command::new(&binary).output().unwrap();
+    words.push(binary.to_string_lossy().into_owned());
+    let output = Command::new(&words[0]).args(&words[1..]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 

@@ -72,19 +72,34 @@ pub fn apply(
     scenario: Scenario,
     settings: &mut TestSettings,
 ) -> Result<ConfigFileReport, Vec<ConfigFileError>> {
+    apply_named(text, kind, model, scenario.name(), settings)
+}
+
+/// Does the same as [`apply`] for a scenario of any name, as LoadGen takes it: of one that does not exist, only the
+/// lines for every scenario apply, and those of keys that are bound to one.
+///
+/// # Errors
+/// Returns every line that LoadGen rejects; `settings` is unchanged then.
+pub fn apply_named(
+    text: &str,
+    kind: ConfigFileKind,
+    model: &str,
+    scenario: &str,
+    settings: &mut TestSettings,
+) -> Result<ConfigFileReport, Vec<ConfigFileError>> {
     let mut table = Table::parse(text)?;
     let mut report =
         ConfigFileReport { ignored: std::mem::take(&mut table.ignored), ..ConfigFileReport::default() };
     for rule in RULES {
-        let wanted = rule.scenario.unwrap_or(scenario);
-        let Some(entry) = table.find(model, wanted.name(), rule.name) else { continue };
+        let wanted = rule.scenario.map_or(scenario, |bound| bound.name());
+        let Some(entry) = table.find(model, wanted, rule.name) else { continue };
         let (applied, told) = apply_rule(rule, entry, kind, settings);
         report.applied.extend(applied);
         // The scenario that is run may read the same line as well, without a surprise.
         if wanted == scenario {
             let told = told.map(|reason| Ignored { line: entry.line, key: entry.key.to_owned(), reason });
             report.ignored.extend(told);
-            report.ignored.extend(table.shadowed(model, wanted.name(), rule.name));
+            report.ignored.extend(table.shadowed(model, wanted, rule.name));
         }
     }
     let entries = table.entries();
@@ -278,6 +293,14 @@ mod tests {
         assert!(report.applied[0].is_for(Scenario::Server) && !report.applied[0].is_for(Scenario::Offline));
         assert!(report.applied[1].is_for(Scenario::Offline));
         assert_eq!(report.ignored, []);
+    }
+
+    #[test]
+    fn a_scenario_that_does_not_exist_has_the_lines_of_every_one() {
+        let text = "*.*.min_query_count = 5\n*.Server.min_query_count = 6\n*.Server.target_qps = 7\n";
+        let mut settings = TestSettings::default();
+        apply_named(text, ConfigFileKind::User, "m", "Somewhere", &mut settings).unwrap();
+        assert_eq!((settings.min_query_count, settings.server_target_qps), (5, 7.0));
     }
 
     #[test]

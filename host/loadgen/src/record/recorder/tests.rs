@@ -50,6 +50,7 @@ impl Fixture {
             arena_bytes: 64,
             first_tokens,
             token_capacity: None,
+            is_driven: false,
         };
         let phase = self.recorder.open(&start).expect("there is memory");
         phase.start(self.clock.now_ns());
@@ -78,6 +79,18 @@ fn a_completion_is_timed_counted_and_kept() {
     assert_eq!(fixture.wake.count(), phase.signals_after(1));
     assert_eq!(phase.responses.take()[0].data, b"out");
     assert_eq!(fixture.violations(), []);
+}
+
+#[test]
+fn only_samples_of_the_present_phase_are_logged() {
+    let fixture = Fixture::new();
+    let phase = fixture.open(PhaseMode::Performance, 0);
+    phase.issue(0, true);
+    phase.issue(0, false);
+    let logged = |generation, sequence| fixture.recorder.is_logged(response_id(generation, sequence));
+    assert_eq!([logged(1, 0), logged(1, 1), logged(1, 2), logged(7, 0)], [true, false, false, false]);
+    fixture.open(PhaseMode::Performance, 2);
+    assert!(!logged(1, 0));
 }
 
 #[test]
@@ -216,6 +229,7 @@ fn nothing_is_issued_before_the_phase_starts() {
         arena_bytes: 0,
         first_tokens: Some(FirstTokens::Required),
         token_capacity: None,
+        is_driven: false,
     };
     let phase = fixture.recorder.open(&start).unwrap();
     // As in Offline, whose samples get their slots before the start.

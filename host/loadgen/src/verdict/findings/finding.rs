@@ -3,6 +3,7 @@
 use std::{any::Any, fmt, sync::Arc};
 
 use crate::{
+    issue::wrong_samples::WrongSamples,
     measure::{missing_samples::MissingSamples, phase_outcome::UnloadError},
     record::violations::{Violation, ViolationKind},
     verdict::{
@@ -76,6 +77,10 @@ pub enum Rule {
     Stalled,
     /// The test ends by itself.
     Interrupted,
+    /// An engine issues the samples in the order that the settings give.
+    Order,
+    /// An engine judges as this load generator does.
+    EngineVerdict,
     /// The library unloads the samples that it has loaded.
     Unload,
     /// The search for the peak finds it.
@@ -112,6 +117,7 @@ pub(crate) enum Cause {
     Intervals(IntervalResult),
     Missing(MissingSamples),
     Stalled,
+    Order(WrongSamples),
     Unload(UnloadError),
     Completion(Violation),
     /// Reason why the test was stopped.
@@ -249,6 +255,8 @@ impl Rule {
             Self::Missing => "missing_samples",
             Self::Stalled => "stalled",
             Self::Interrupted => "interrupted",
+            Self::Order => "sample_order",
+            Self::EngineVerdict => "engine_verdict",
             Self::Unload | Self::PeakFound | Self::Caller => "other",
         }
     }
@@ -313,6 +321,14 @@ impl Finding {
         advice: Option<&'static str>,
     ) -> Self {
         Self::objection(Rule::Caller, Scope::Caller, Cause::Caller(Fault(Arc::new(fault))), advice)
+    }
+
+    /// Creates a finding about the verdict of an engine, which displays as `fault`; it makes the test INVALID if the
+    /// rule is `broken`.
+    #[must_use]
+    pub fn of_engine(fault: impl fmt::Display + fmt::Debug + Send + Sync + 'static, is_broken: bool) -> Self {
+        let status = if is_broken { Status::Broken } else { Status::Met };
+        Self { rule: Rule::EngineVerdict, status, ..Self::of_caller(fault, None) }
     }
 
     /// Creates a finding that makes the run INVALID and does not concern a single test. `fault` displays as a sentence,

@@ -32,7 +32,12 @@ pub(crate) fn of_phase(
         objection(Rule::Stalled, Cause::Stalled, Some(advice))
     });
     let unload = phase.unload_error.clone().map(|error| objection(Rule::Unload, Cause::Unload(error), None));
-    missing.into_iter().chain(stalled).chain(unload)
+    let order = phase.wrong_samples.clone().map(|wrong| {
+        let advice =
+            "take the LoadGen of the round whose seeds and rules the run has, and give it the same settings";
+        objection(Rule::Order, Cause::Order(wrong), Some(advice))
+    });
+    missing.into_iter().chain(stalled).chain(order).chain(unload)
 }
 
 /// Returns whether samples of a phase are missing because a second stop from outside gave them up.

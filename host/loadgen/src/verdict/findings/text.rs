@@ -30,6 +30,7 @@ impl fmt::Display for Cause {
             Self::Intervals(result) => f.write_str(&result.reason()),
             Self::Missing(missing) => missing.fmt(f),
             Self::Stalled => IssueEnd::Stalled.fmt(f),
+            Self::Order(wrong) => wrong.fmt(f),
             Self::Unload(error) => error.fmt(f),
             Self::Completion(violation) => violation.fmt(f),
             Self::Interrupted(reason) => write!(f, "interrupted: {reason}"),
@@ -130,6 +131,8 @@ impl Finding {
             | Rule::Interrupted
             | Rule::Unload
             | Rule::PeakFound
+            | Rule::Order
+            | Rule::EngineVerdict
             | Rule::Caller => self.rule.name().to_owned(),
         }
     }

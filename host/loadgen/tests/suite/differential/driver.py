@@ -4,10 +4,13 @@ Each case runs in a process of its own, forked from this one: LoadGen counts the
 crash or a hang must end one case only. The process leaves LoadGen's log files in the case's folder and says what LoadGen
 called, in order, and what it was answered.
 
-Usage: driver.py FOLDER_OF_THE_PACKAGE
+Usage: driver.py FOLDER_OF_THE_PACKAGE [MODULE]
+
+MODULE is mlperf_loadgen, or one with its names.
 """
 
 import ctypes
+import importlib
 import json
 import os
 import resource
@@ -19,7 +22,7 @@ import threading
 import time
 
 sys.path.insert(0, sys.argv[1])
-import mlperf_loadgen as lg  # noqa: E402
+lg = importlib.import_module(sys.argv[2] if len(sys.argv) > 2 else "mlperf_loadgen")
 
 
 class System:
@@ -88,16 +91,25 @@ class System:
                 self.respond(lg.FirstTokenComplete, "first_token", chosen, actions)
 
     def respond(self, function, kind, group, actions):
-        responses, notes, buffers = [], [], []
+        responses, notes, buffers, places = [], [], [], {}
         for ordinal, identity, index in group:
             data = response(ordinal, index, self.pattern("response_len", ordinal))
             token_count = self.pattern("tokens", ordinal)
             buffers.append(bytearray(data) or bytearray(1))
-            responses.append(
-                lg.QuerySampleResponse(identity, address(buffers[-1]), len(data), token_count)
-            )
+            place = (address(buffers[-1]), len(data))
+            places[identity] = place
+            if self.script.get("by_callback"):
+                place = (0, 0)
+            responses.append(lg.QuerySampleResponse(identity, *place, token_count))
             notes.append([ordinal, data.hex(), token_count])
-        function(responses)
+
+        def fill(response):
+            response.data, response.size = places[response.id]
+
+        if self.script.get("by_callback"):
+            function(responses, fill)
+        else:
+            function(responses)
         actions.append({"kind": kind, "responses": notes})
 
     def work(self, ordinal):
@@ -195,6 +207,15 @@ def register_threads(count):
     time.sleep(0.1)
 
 
+def construct(kind, system):
+    if kind == "FastSUT":
+        samples = lambda ids, indices: [lg.QuerySample(*pair) for pair in zip(ids, indices)]
+        return lg.ConstructFastSUT(lambda *lists: system.issue(samples(*lists)), system.flush)
+    if kind == "QDL":
+        return lg.ConstructQDL(system.issue, system.flush, lambda: "far away")
+    return lg.ConstructSUT(system.issue, system.flush)
+
+
 def run(case):
     """Runs one case in the current folder and returns its outcome."""
     settings, codes = configure(case)
@@ -205,9 +226,11 @@ def run(case):
         with open("audit.config", "w", encoding="utf-8", newline="") as out:
             out.write(case["audit_config"])
     system = System(case)
-    sut = lg.ConstructSUT(system.issue, system.flush)
+    sut = construct(case.get("construct", "SUT"), system)
     qsl = lg.ConstructQSL(case["total_count"], case["performance_count"], system.load, system.unload)
     log_settings = lg.LogSettings()
+    for name, value in case.get("log_output", {}).items():
+        setattr(log_settings.log_output, name, value)
     register_threads(settings.server_num_issue_query_threads)
     lg.StartTestWithLogSettings(sut, qsl, settings, log_settings, "audit.config")
     return {"kind": "ran", "codes": codes, "values": values, "calls": system.calls}
