@@ -119,7 +119,7 @@ where
 ///
 /// # Errors
 /// [`AccuracyError::Unknown`] with a suggestion, or [`AccuracyError::Labels`].
-pub(crate) fn read_labels(dataset: &str, request: &LabelsRequest<'_>) -> Result<Answers, AccuracyError> {
+pub fn read_labels(dataset: &str, request: &LabelsRequest<'_>) -> Result<Answers, AccuracyError> {
     let entry = registry::find(inventory::iter::<LabelsEntry>(), dataset)?;
     Ok((entry.read)(request)?)
 }

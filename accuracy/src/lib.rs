@@ -83,7 +83,7 @@ pub use judge::{
     QuestionJudge, ReadRegions, ReadVolume, RegionJudge, ResponseDefect, RightRegions, Share, TextJudge,
     TranscriptJudge, VolumeJudge, read_responses,
 };
-pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples, listed_samples};
+pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples, listed_samples, read_labels};
 pub use log::{LogEnd, LogRecord, parse_log, read_log, scan_log};
 pub use metric::{JudgeRequest, MakeJudge, MetricEntry, metric, metric_entries};
 pub use proctor_scores::{five_figures, reaches};

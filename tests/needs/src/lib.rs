@@ -14,7 +14,8 @@
 //! [`ends_without_system_calls`] needs a kernel that can forbid them.
 //!
 //! [`python`] runs a script that answers a test's cases a second time, and needs its packages. [`PythonPipe`] asks one
-//! for case after case, and [`official_loadgen()`] the one of the official LoadGen.
+//! for case after case, and [`official_loadgen()`] the one of the official LoadGen. [`python_module()`] is an
+//! interpreter with the package `proctor` of this build.
 //!
 //! # Example
 //! ```no_run
@@ -28,6 +29,7 @@
 
 mod official_loadgen;
 mod python;
+mod python_module;
 mod system_calls;
 
 use std::{any, env, fmt::Display, fs, process::Command};
@@ -35,6 +37,7 @@ use std::{any, env, fmt::Display, fs, process::Command};
 pub use crate::{
     official_loadgen::{LOADGEN_PACKAGE, is_official_setting, official_loadgen},
     python::{PythonPipe, python, python_packages},
+    python_module::{NUMPY_PACKAGE, PythonModule, SCIKIT_LEARN_PACKAGE, python_module},
     system_calls::ends_without_system_calls,
 };
 

@@ -37,6 +37,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "plugins/mock/",
     "plugins/onnx/",
     "plugins/opencl/",
+    "plugins/python/",
     "tests/cuda-double/",
     "tests/fixtures/",
 ];

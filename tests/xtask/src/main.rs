@@ -6,7 +6,7 @@
 //! # Where things are
 //! - `test`: the two tiers; `faults`: planted mistakes, a `table`; `stress`, below `test`: failures on a busy machine;
 //! - `dependencies`: which packages may be used; `package`: the package, whose files to fill in are in `package/`
-//!   beside `src`;
+//!   beside `src`; `wheel`: the Python package, with scripts in `wheel/`;
 //! - the other modules are a task each.
 
 #![forbid(unsafe_code)]
@@ -27,6 +27,7 @@ mod sanitize;
 mod setup;
 mod test;
 mod true_shapes;
+mod wheel;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,7 @@ use crate::compare_campaign::CampaignArgs;
 use crate::faults::FaultArgs;
 use crate::package::{PackageArgs, gpu_check, gpu_check::GpuCheckArgs};
 use crate::test::TestArgs;
+use crate::wheel::WheelArgs;
 
 /// Sets up, checks and tests this workspace.
 #[derive(Parser)]
@@ -50,7 +52,8 @@ const EXAMPLES: &str = "Examples:
   cargo xtask test --all               both tiers
   cargo xtask test -- early_stopping   run the tests whose name contains early_stopping
   cargo xtask check                    check format, packages, lints and documentation, as CI does
-  cargo xtask package                  build a redistributable folder and an archive of it";
+  cargo xtask package                  build a redistributable folder and an archive of it
+  cargo xtask wheel                    build the Python package as a wheel";
 
 #[derive(Subcommand)]
 enum Task {
@@ -93,6 +96,9 @@ enum Task {
     /// Build a folder that works without the source tree, and an archive of it.
     #[command(long_about = package::LONG_ABOUT, after_help = package::EXAMPLES)]
     Package(PackageArgs),
+    /// Build the Python package as a wheel.
+    #[command(long_about = wheel::LONG_ABOUT, after_help = wheel::EXAMPLES)]
+    Wheel(WheelArgs),
     /// Build a folder that checks and measures the plugin cuda on a machine with a GPU.
     #[command(long_about = gpu_check::LONG_ABOUT, after_help = gpu_check::EXAMPLES)]
     GpuCheck(GpuCheckArgs),
@@ -103,6 +109,9 @@ struct HeaderArgs {
     /// Compare it with the frozen headers and write nothing.
     #[arg(long, conflicts_with = "freeze")]
     check_frozen: bool,
+    /// Compile its tests for aarch64, run them in qemu, and write nothing.
+    #[arg(long, conflicts_with_all = ["freeze", "check_frozen"])]
+    aarch64: bool,
     /// Freeze it, without its drafts, as the header of its version, and remove the one before unless it is the first.
     #[arg(long)]
     freeze: bool,
@@ -154,8 +163,10 @@ fn main() -> ExitCode {
         Task::Tsan(args) => sanitize::tsan(args.minutes),
         Task::TrueShapes(args) => true_shapes::run(&args.benchmarks),
         Task::Package(args) => package::run(&args),
+        Task::Wheel(args) => wheel::run(&args),
         Task::GpuCheck(args) => gpu_check::run(&args),
         Task::Header(args) if args.check_frozen => frozen::check(),
+        Task::Header(args) if args.aarch64 => header::check_aarch64(),
         Task::Header(args) => header::run(args.freeze),
     };
     match result {

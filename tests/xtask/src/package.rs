@@ -5,12 +5,13 @@
 //! `licenses` for those that are written, and `symbols` looks at what the programs then need. `gpu_check` makes another
 //! folder of the same programs, to be checked on a machine with a GPU.
 
-mod build;
+pub(crate) mod build;
 mod crates;
 pub(crate) mod gpu_check;
-mod layout;
+pub(crate) mod layout;
 mod licenses;
-mod symbols;
+pub(crate) mod machine;
+pub(crate) mod symbols;
 
 use std::{
     env, fs, io,
@@ -44,7 +45,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 
 /// Newest version of glibc that program and plugins may need, unless another is given: the version of Debian 10, Ubuntu
 /// 18.10 and RHEL 8.
-const GLIBC: [u32; 2] = [2, 28];
+pub(crate) const GLIBC: [u32; 2] = [2, 28];
 
 /// Folder of packages, in the workspace.
 const OUTPUT: &str = "target/package";
@@ -90,7 +91,7 @@ pub(crate) fn run(args: &PackageArgs) -> Result<()> {
     if let Some(license) = &programs.linker_license {
         package.add_license(license, "zig.txt")?;
     }
-    let glibc = symbols::check(&package.folder, &files, programs.newest_glibc.as_ref())?;
+    let glibc = symbols::check(&package.folder, &files, env::consts::ARCH, programs.newest_glibc.as_ref())?;
     package.write_readme(&glibc, &of_workspace("rust-version")?)?;
     remove(&folder)?;
     fs::rename(&package.folder, &folder)
@@ -118,20 +119,27 @@ impl Programs {
             return Ok(Self { folder: folder.into(), linker_license: None, newest_glibc: glibc.cloned() });
         }
         let glibc = glibc.cloned().unwrap_or_else(|| GLIBC.into());
-        let built = build::build(packages, &glibc)?;
+        let built = build::build(packages, &glibc, env::consts::ARCH)?;
         let linker_license = Some(built.linker_license);
         Ok(Self { folder: built.folder, linker_license, newest_glibc: Some(glibc) })
     }
 }
 
 /// Returns a field of the packages of the workspace that they have in common.
-fn of_workspace(field: &str) -> Result<String> {
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn of_workspace(field: &str) -> Result<String> {
     let workspace = layout::read_manifest(Path::new("Cargo.toml"))?;
     let value = workspace.get("workspace").and_then(|it| it.get("package")?.get(field)?.as_str());
     value.map(str::to_owned).with_context(|| format!("Cargo.toml has no workspace.package.{field}"))
 }
 
-fn remove(folder: &Path) -> Result<()> {
+/// Removes a folder, if it is there.
+///
+/// # Errors
+/// If it cannot be removed.
+pub(crate) fn remove(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(error).with_context(|| format!("cannot remove {}", folder.display()))

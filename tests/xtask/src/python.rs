@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use proctor_test_needs::LOADGEN_PACKAGE;
+use proctor_test_needs::{LOADGEN_PACKAGE, NUMPY_PACKAGE, SCIKIT_LEARN_PACKAGE};
 
 use crate::command::{run as run_command, succeeds, workspace_root};
 
@@ -37,12 +37,12 @@ pub(crate) const LOADGEN: Wheels = Wheels {
     requirements: "host/loadgen/tests/suite/differential/requirements.txt",
 };
 
-/// The engines that `host bench` compares with.
+/// The engines that `host bench` compares with; tests of the Python package take NumPy and ONNX Runtime from there.
 const ENGINES: Wheels = Wheels {
     name: "onnxruntime, numpy",
     purpose: "what host bench compares with",
     module: "onnxruntime",
-    folder: "target/python-onnxruntime-1.31.1",
+    folder: NUMPY_PACKAGE,
     requirements: "host/bench/requirements.txt",
 };
 
@@ -79,7 +79,7 @@ const SCORES: Wheels = Wheels {
     name: "pycocotools, jiwer, scikit-learn",
     purpose: "other scores, to compare with",
     module: "pycocotools",
-    folder: "target/python-pycocotools-2.0.11",
+    folder: SCIKIT_LEARN_PACKAGE,
     requirements: "accuracy/scores/tests/suite/differential/requirements.txt",
 };
 
@@ -90,6 +90,15 @@ pub(crate) const ZIG: Wheels = Wheels {
     module: "ziglang",
     folder: "target/python-ziglang-0.15.2",
     requirements: "tests/xtask/zig-requirements.txt",
+};
+
+/// The builder of the Python package, for `cargo xtask wheel`.
+pub(crate) const MATURIN: Wheels = Wheels {
+    name: "maturin",
+    purpose: "builds the Python package",
+    module: "maturin",
+    folder: "target/python-maturin-1.16.0",
+    requirements: "tests/xtask/maturin-requirements.txt",
 };
 
 /// The tokenizer and the features that ours are compared with.
@@ -119,9 +128,18 @@ const AXE: Wheels = Wheels {
     requirements: "tests/tests/suite/report/requirements.txt",
 };
 
+/// The list of Python's stable ABI, which the module of the wheel is held against.
+const STABLE_ABI: Wheels = Wheels {
+    name: "abi3info",
+    purpose: "lists Python's stable ABI",
+    module: "abi3info",
+    folder: "target/python-abi3info-2026.9.25",
+    requirements: "tests/tests/suite/wheel/requirements.txt",
+};
+
 /// Wheels that tests use.
-pub(crate) const OF_TESTS: [&Wheels; 9] =
-    [&LOADGEN, &ENGINES, &TRANSFORMERS, &LIBROSA, &VOLUMES, &IMAGES, &SCORES, &NVRTC, &AXE];
+pub(crate) const OF_TESTS: [&Wheels; 10] =
+    [&LOADGEN, &ENGINES, &TRANSFORMERS, &LIBROSA, &VOLUMES, &IMAGES, &SCORES, &NVRTC, &AXE, &STABLE_ABI];
 
 /// Options for installing wheels only, giving up soon without a network.
 const PIP_INSTALL: &str = "-m pip install --quiet --disable-pip-version-check --no-input --no-deps --only-binary :all: \
@@ -206,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_folders_are_named_after_the_pinned_versions() {
-        for wheels in OF_TESTS.into_iter().chain([&ZIG]) {
+        for wheels in OF_TESTS.into_iter().chain([&ZIG, &MATURIN]) {
             let requirements = fs::read_to_string(workspace_root().join(wheels.requirements)).unwrap();
             let (_, version) = wheels.folder.rsplit_once('-').unwrap();
             assert!(requirements.contains(&format!("=={version} ")), "{}: {requirements}", wheels.folder);

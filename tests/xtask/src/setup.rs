@@ -69,6 +69,21 @@ pub(crate) fn set_up_valgrind() -> Result<()> {
     set_up_programs(VALGRIND)
 }
 
+/// Programs that `cargo xtask header --aarch64` needs and no test does.
+const AARCH64: &[(&str, &[&str], &str)] = &[
+    ("aarch64-linux-gnu-gcc", &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"], "compiles C for aarch64"),
+    ("aarch64-linux-gnu-g++", &["g++-aarch64-linux-gnu"], "compiles C++ for aarch64"),
+    ("qemu-aarch64", &["qemu-user"], "runs programs for aarch64"),
+];
+
+/// Installs the compilers for aarch64 and the emulator, if they are missing.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn set_up_aarch64() -> Result<()> {
+    set_up_programs(AARCH64)
+}
+
 /// Installs the dependencies of fuzzing, if they are missing.
 ///
 /// # Errors

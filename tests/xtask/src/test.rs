@@ -32,8 +32,9 @@ use self::{
     skipped::Skipped,
 };
 use crate::{
-    command::{cargo, run as run_command},
+    command::{cargo, run as run_command, target_folder},
     setup,
+    wheel::assembly::assemble,
 };
 
 pub(crate) const LONG_ABOUT: &str = "Set up, build everything and run the tests.
@@ -108,12 +109,13 @@ pub(crate) fn run(args: &TestArgs) -> Result<()> {
 
 /// Builds everything. The tests load plugins by path from the target folder: only a build of all targets puts the
 /// libraries of every plugin and fixture there, and it has the features and the profile of the tests, so nothing is
-/// compiled twice.
+/// compiled twice. The Python package then lies beside them.
 ///
 /// # Errors
 /// If something does not compile.
 pub(crate) fn build() -> Result<()> {
-    run_command(&mut cargo("build --workspace --all-targets"))
+    run_command(&mut cargo("build --workspace --all-targets"))?;
+    assemble(&target_folder()?.join("debug"))
 }
 
 /// Runs the first tier: its tests, the examples in the documentation, and the concurrency tests.

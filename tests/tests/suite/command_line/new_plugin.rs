@@ -77,14 +77,10 @@ fn what_is_made_in_rust_classifies_digits_at_once() {
     classifies_digits_at_once("rust");
 }
 
-/// Writes, builds and runs every block of the page, in its order: a block of code is a file, or its next part; a script
-/// is run.
-#[test]
-fn the_page_on_writing_a_plugin_is_true() {
-    if !has_compilers() {
-        return;
-    }
-    let page = fs::read_to_string(workspace().join("docs/writing-a-plugin.md")).unwrap();
+/// Writes, builds and runs every block of a page, in its order: a block of code is a file, or its next part; a script
+/// is run. Returns the number of runs, which are all VALID, and of files.
+fn follow(page: &str) -> (usize, usize) {
+    let page = fs::read_to_string(workspace().join(page)).unwrap();
     let desk = Desk::new();
     let mut written = HashSet::new();
     let mut run_count = 0;
@@ -109,7 +105,22 @@ fn the_page_on_writing_a_plugin_is_true() {
             None => assert_eq!(head, "text"),
         }
     }
-    assert!(run_count >= 14 && written.len() == 7, "{run_count} runs of {written:?}");
+    (run_count, written.len())
+}
+
+#[test]
+fn the_page_on_writing_a_plugin_is_true() {
+    if has_compilers() {
+        let (run_count, file_count) = follow("docs/writing-a-plugin.md");
+        assert!(run_count >= 14 && file_count == 7, "{run_count} runs of {file_count} files");
+    }
+}
+
+#[test]
+fn the_page_on_porting_a_loadgen_system_is_true() {
+    if has_compilers() {
+        assert_eq!(follow("docs/porting.md"), (6, 4));
+    }
 }
 
 #[test]

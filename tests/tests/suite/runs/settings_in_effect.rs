@@ -21,7 +21,7 @@ const GIVEN: &[(&str, &str)] = &[
     ("arrivals", "gamma"), ("arrivals_cv", "1.5"), ("arrivals_on_ms", "50.5"), ("arrivals_off_ms", "60.5"),
     ("arrivals_off_share", "0.25"), ("arrivals_period_s", "30.5"), ("arrivals_amplitude", "0.25"),
     ("arrivals_trace", "trace.csv"), ("arrivals_speed", "2.5"),
-    ("dataset_folder", "folder"), ("plugin_path", "plugins"),
+    ("engine", "proctor"), ("loadgen", "build"), ("python", "python3.99"), ("dataset_folder", "folder"), ("plugin_path", "plugins"),
     ("precision", "f32"), ("device", "cpu"), ("cache_folder", "kept"), ("strict", "false"),
     ("enable_trace", "false"), ("copy_summary_to_stdout", "true"), ("copy_detail_to_stdout", "true"),
     ("virtual_time", "true"), ("isolate", "false"), ("isolate_memory_mib", "4096"), ("isolate_spin_us", "20"),

@@ -2,7 +2,7 @@
 //! cuda.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
 };
 
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &GpuCheckArgs) -> Result<()> {
     }
     remove(&partial.join(PYTHON_CACHE))?;
     copy_benchmarks(&partial.join("benchmarks"))?;
-    let glibc = symbols::check(&partial, &files, programs.newest_glibc.as_ref())?;
+    let glibc = symbols::check(&partial, &files, env::consts::ARCH, programs.newest_glibc.as_ref())?;
     let size = size_of(&partial)?;
     ensure!(
         size <= args.size_max_mb * 1_000_000,

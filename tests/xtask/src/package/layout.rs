@@ -148,7 +148,7 @@ impl Package {
             self.fill_in(Path::new(template), to, &[])?;
         }
         self.write_examples()?;
-        self.write_licenses()?;
+        write_licenses(&cargo_packages(&PROGRAMS, &self.plugins), &self.folder.join("licenses"))?;
         Ok(files)
     }
 
@@ -183,17 +183,6 @@ impl Package {
         Ok(())
     }
 
-    fn write_licenses(&self) -> Result<()> {
-        write(
-            &self.folder.join("licenses/third-party.txt"),
-            &licenses::page(&cargo_packages(&PROGRAMS, &self.plugins))?,
-        )?;
-        let toolchain =
-            output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(workspace_root()))?;
-        let from = Path::new(toolchain.trim_end()).join(STANDARD_LIBRARY);
-        self.add_license(&from, "rust-standard-library.html")
-    }
-
     /// Writes a file with values instead of the names between `@`.
     fn fill_in(&self, template: &Path, to: &str, more: &[(&str, &str)]) -> Result<()> {
         let from = workspace_root().join(template);
@@ -212,6 +201,18 @@ impl Package {
             &values.fold(text, |text, (name, value)| text.replace(&format!("@{name}@"), value)),
         )
     }
+}
+
+/// Writes the licences of everything from elsewhere that is linked into the products of these packages of the
+/// workspace, but for what a linker adds, into a folder.
+///
+/// # Errors
+/// If one is not there, or cannot be written.
+pub(crate) fn write_licenses(packages: &[&str], folder: &Path) -> Result<()> {
+    write(&folder.join("third-party.txt"), &licenses::page(packages)?)?;
+    let toolchain = output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(workspace_root()))?;
+    let from = Path::new(toolchain.trim_end()).join(STANDARD_LIBRARY);
+    copy(&from, &folder.join("rust-standard-library.html"))
 }
 
 /// Puts these programs and plugins out of the folder `built` in their places in `folder`, and returns these,
@@ -255,7 +256,11 @@ pub(crate) fn read_manifest(path: &Path) -> Result<Table> {
     text.parse().with_context(|| path.display().to_string())
 }
 
-fn copy_built(from: &Path, to: &Path, package: &str) -> Result<()> {
+/// Copies a product of a package of the workspace.
+///
+/// # Errors
+/// If it is not built, or cannot be copied.
+pub(crate) fn copy_built(from: &Path, to: &Path, package: &str) -> Result<()> {
     if !from.is_file() {
         bail!(
             "{} is not built: build the package {package}, or name those plugins that are built with --plugin",
@@ -282,7 +287,11 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
         .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))
 }
 
-fn write(path: &Path, text: &str) -> Result<()> {
+/// Writes a file, whose folder need not be there.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     make_room(path)?;
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
@@ -293,7 +302,8 @@ fn make_room(file: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
 }
 
-fn name_of(path: &Path) -> String {
+/// Returns the last part of a path.
+pub(crate) fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 

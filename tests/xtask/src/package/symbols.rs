@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::command::output;
+use crate::{command::output, package::machine::gnu_tool};
 
 /// The beginning of the name of a version of the C library, which its number follows.
 const GLIBC: &str = "GLIBC_";
@@ -54,7 +54,8 @@ impl Display for GlibcVersion {
     }
 }
 
-/// Returns the newest version of glibc that any of these files needs. Files are named relative to `folder`.
+/// Returns the newest version of glibc that any of these files for a machine needs. Their names are relative to
+/// `folder`.
 ///
 /// # Errors
 /// If one needs a version above `newest_allowed`, with its symbols, or a library that not every system has, or if
@@ -62,11 +63,12 @@ impl Display for GlibcVersion {
 pub(crate) fn check(
     folder: &Path,
     files: &[String],
+    arch: &str,
     newest_allowed: Option<&GlibcVersion>,
 ) -> Result<GlibcVersion> {
     let mut newest = None;
     for file in files {
-        let mut objdump = Command::new("objdump");
+        let mut objdump = Command::new(gnu_tool(arch, "objdump"));
         objdump.args(["-p", "-T", "--wide"]).arg(folder.join(file)).env("LC_ALL", "C");
         let shown = output(&mut objdump)?;
         if let Some(library) = foreign_library(&shown) {
@@ -131,7 +133,7 @@ fn refuse_above(
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{env::consts::ARCH, fs};
 
     use super::*;
 
@@ -227,11 +229,11 @@ DYNAMIC SYMBOL TABLE:
             Ok(compiled) => assert!(compiled.status.success(), "{compiled:?}"),
         }
         let files = ["libnewer.so".to_owned()];
-        let found = |limit: &str| check(folder.path(), &files, Some(&version(limit)));
+        let found = |limit: &str| check(folder.path(), &files, ARCH, Some(&version(limit)));
         assert_eq!(found("2.30").unwrap(), version("2.30"));
         let refusal = found("2.28").unwrap_err().to_string();
         assert!(refusal.starts_with("libnewer.so needs GLIBC_2.30 (gettid), but"), "{refusal}");
-        assert_eq!(check(folder.path(), &files, None).unwrap(), version("2.30"));
-        assert!(check(folder.path(), &["newer.c".to_owned()], None).is_err());
+        assert_eq!(check(folder.path(), &files, ARCH, None).unwrap(), version("2.30"));
+        assert!(check(folder.path(), &["newer.c".to_owned()], ARCH, None).is_err());
     }
 }
