@@ -82,8 +82,9 @@ impl Interpreter {
             let text = String::from_utf8_lossy(&answer.stderr);
             return Err(failed(io::Error::other(text.lines().last().unwrap_or_default().to_owned())));
         }
-        let missing = String::from_utf8_lossy(&answer.stdout);
-        match missing.split_whitespace().next() {
+        // A start file of the interpreter may print lines of its own before.
+        let text = String::from_utf8_lossy(&answer.stdout);
+        match text.lines().next_back().and_then(|missing| missing.split_whitespace().next()) {
             None => Ok(()),
             Some(PACKAGE) => Err(CommandError::NoPackage { python }.into()),
             Some(_) => match &self.loadgen {
@@ -155,14 +156,15 @@ mod tests {
     fn what_is_missing_comes_with_the_line_that_installs_it() {
         let folder = tempfile::tempdir().unwrap();
         let python = folder.path().join("python");
-        let said = |script: &str, loadgen: Option<&str>| {
+        let check = |script: &str, loadgen: Option<&str>| {
             std::fs::write(&python, format!("#!/bin/sh\n{script}\n")).unwrap();
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(&python, mode).unwrap();
             let loadgen = loadgen.map(PathBuf::from);
             let interpreter = Interpreter { python: python.clone(), loadgen, is_official: true };
-            interpreter.check().unwrap_err().to_string()
+            interpreter.check()
         };
+        let said = |script: &str, loadgen: Option<&str>| check(script, loadgen).unwrap_err().to_string();
         let text = said("echo proctor mlperf_loadgen", None);
         assert!(
             text.ends_with("-m pip install ./proctor-*.whl`, or name another Python with --python"),
@@ -170,7 +172,8 @@ mod tests {
         );
         let text = said("echo mlperf_loadgen", None);
         assert!(text.contains("-m pip install mlcommons-loadgen"), "{text}");
-        let text = said("echo mlperf_loadgen", Some("there"));
+        assert!(check("echo welcome; echo", None).is_ok());
+        let text = said("echo welcome; echo mlperf_loadgen", Some("there"));
         assert!(text.starts_with("setting loadgen = there: "), "{text}");
         let text = said("echo ModuleNotFoundError: no such >&2; exit 1", None);
         assert!(text.contains("ModuleNotFoundError: no such"), "{text}");

@@ -79,7 +79,7 @@ struct Answer {
     counts_follow_latencies: bool,
     /// True if both are VALID, or neither is.
     verdicts_agree: bool,
-    /// True if the accuracy is the same; `None` if it was not measured.
+    /// True if the accuracy is the same; `None` if neither run measured it.
     accuracy_agrees: Option<bool>,
     proctor: Side,
     official: Side,
@@ -162,14 +162,13 @@ impl Answer {
         let (proctor, official) = (Side::of(own), Side::of(result));
         let tests = [&result.performance_run, &result.accuracy_run];
         let has_wrong = tests.into_iter().flatten().any(|test| test.finding("sample_order").is_some());
-        let accuracies = proctor.accuracy.zip(official.accuracy);
         let share = official_logged.zip(official.latency).map(|(logged, beside)| logged.less(beside));
         Self {
             samples_agree: !has_wrong && own.seeds == result.seeds,
             counts_agree: proctor.sample_count == official.sample_count,
             counts_follow_latencies: matches!(result.scenario.as_str(), "SingleStream" | "MultiStream"),
             verdicts_agree: proctor.valid == official.valid,
-            accuracy_agrees: accuracies.map(|(own, official)| own == official),
+            accuracy_agrees: same_accuracy(proctor.accuracy, official.accuracy),
             proctor,
             official,
             official_logged,
@@ -202,8 +201,9 @@ impl Answer {
             row("queries", [count(own.query_count), count(official.query_count), counts]),
             row("verdict", [verdict(own.valid), verdict(official.valid), agreement(self.verdicts_agree)]),
         ];
-        if let (Some(a), Some(b), Some(agrees)) = (own.accuracy, official.accuracy, self.accuracy_agrees) {
-            rows.push(row("accuracy", [text::four_digits(a), text::four_digits(b), agreement(agrees)]));
+        if let Some(agrees) = self.accuracy_agrees {
+            let score = |score: Option<f64>| score.map_or_else(|| "-".to_owned(), text::four_digits);
+            rows.push(row("accuracy", [score(own.accuracy), score(official.accuracy), agreement(agrees)]));
         }
         let latency = |name: &str, of: fn(Latencies) -> u64, share: Option<i64>| {
             let share = share.map_or_else(String::new, |ns| format!("{ns} ns of it the engine's own"));
@@ -216,9 +216,59 @@ impl Answer {
     }
 }
 
+/// Returns whether two runs have the same accuracy; `None` if neither has one. One alone is not the same.
+fn same_accuracy(own: Option<f64>, official: Option<f64>) -> Option<bool> {
+    (own.is_some() || official.is_some()).then(|| own == official)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns the answer about two runs that agree.
+    fn agreeing() -> Answer {
+        let side = || Side {
+            valid: true,
+            query_count: Some(5),
+            sample_count: Some(5),
+            accuracy: Some(0.5),
+            latency: None,
+            metric: None,
+        };
+        Answer {
+            samples_agree: true,
+            counts_agree: true,
+            counts_follow_latencies: false,
+            verdicts_agree: true,
+            accuracy_agrees: Some(true),
+            proctor: side(),
+            official: side(),
+            official_logged: None,
+            official_own_share_ns: None,
+        }
+    }
+
+    #[test]
+    fn each_difference_that_counts_is_one() {
+        assert!(agreeing().agrees());
+        assert!(Answer { accuracy_agrees: None, ..agreeing() }.agrees());
+        assert!(Answer { counts_agree: false, counts_follow_latencies: true, ..agreeing() }.agrees());
+        for differing in [
+            Answer { samples_agree: false, ..agreeing() },
+            Answer { counts_agree: false, ..agreeing() },
+            Answer { verdicts_agree: false, ..agreeing() },
+            Answer { accuracy_agrees: Some(false), ..agreeing() },
+        ] {
+            assert!(!differing.agrees(), "{differing:?}");
+            assert!(differing.text().contains("DIFFER"), "{}", differing.text());
+        }
+        let scores = [(None, None), (Some(0.5), Some(0.5)), (Some(0.5), Some(0.4)), (Some(0.5), None)];
+        let same = scores.map(|(own, official)| same_accuracy(own, official));
+        assert_eq!(same, [None, Some(true), Some(false), Some(false)]);
+        let mut lacking = Answer { accuracy_agrees: Some(false), ..agreeing() };
+        lacking.official.accuracy = None;
+        assert!(lacking.text().contains("accuracy"), "{}", lacking.text());
+    }
 
     #[test]
     fn the_share_of_the_engine_is_what_it_logs_beyond_what_is_measured_beside_it() {

@@ -240,7 +240,8 @@ impl Seeker<'_> {
             crate::objections::besides(&self.state.objections, &known).into_iter().map(Finding::of_run);
         let tests = Tests::of_performance(runs).with_findings(further.collect());
         let result =
-            RunResult::new(settings, self.bed.library.counts(), plugin, self.bed.machine.clone(), tests);
+            RunResult::new(settings, self.bed.library.counts(), plugin, self.bed.machine.clone(), tests)
+                .with_samples(self.bed.library.content());
         folder.write_result(RESULT, &result)
     }
 

@@ -50,6 +50,14 @@ impl CountLine {
         });
     }
 
+    /// Ends a line on a terminal where it stands, so that a message does not follow on it.
+    pub fn end(&mut self) {
+        if self.shown.take().is_some() && io::stderr().is_terminal() {
+            // It never fails.
+            drop(writeln!(Stderr));
+        }
+    }
+
     fn line(&self, done: u64, total: u64, elapsed: Duration) -> String {
         let Self { verb, things, .. } = self;
         let rate = done as f64 / elapsed.as_secs_f64();

@@ -56,7 +56,7 @@ pub fn log_to(take: Option<TakeLine>) {
     START.call_once(start);
 }
 
-/// Function that takes the lines of the log; stderr if there is none.
+/// Function that takes the lines of the log. Without one they go to stderr.
 static TAKE: Mutex<Option<TakeLine>> = Mutex::new(None);
 
 /// Writer of the log.

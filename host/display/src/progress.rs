@@ -70,15 +70,40 @@ impl Shows {
     }
 }
 
+/// Progress of the test that runs, if one does. [any thread]
+#[derive(Default)]
+pub(crate) struct CurrentTest(Mutex<Option<Progress>>);
+
+impl CurrentTest {
+    /// Starts to show the progress of a test.
+    pub(crate) fn begin(&self, test: ShownTest, shows: Shows) {
+        *self.0.lock() = Some(Progress::start(test, shows));
+    }
+
+    /// Shows the knobs from now on, as a policy has turned them.
+    pub(crate) fn show_knobs(&self, knobs: Knobs, is_settled: bool) {
+        if let Some(progress) = &*self.0.lock() {
+            *progress.turned.lock() = Some((knobs, is_settled));
+        }
+    }
+
+    /// Stops showing the progress.
+    pub(crate) fn end(&self) {
+        if let Some(progress) = self.0.lock().take() {
+            progress.stop();
+        }
+    }
+}
+
 /// Shows the progress of a test until it is stopped.
-pub(crate) struct Progress {
+struct Progress {
     ticker: Option<Ticker>,
     turned: Turned,
 }
 
 impl Progress {
     /// Starts to show it.
-    pub(crate) fn start(test: ShownTest, shows: Shows) -> Self {
+    fn start(test: ShownTest, shows: Shows) -> Self {
         let turned = Turned::default();
         let knobs = Arc::clone(&turned);
         let mut viewer = Viewer::new(test);
@@ -109,13 +134,7 @@ impl Progress {
         Self { ticker, turned }
     }
 
-    /// Shows the knobs from now on, as a policy has turned them.
-    pub(crate) fn show_knobs(&self, knobs: Knobs, is_settled: bool) {
-        *self.turned.lock() = Some((knobs, is_settled));
-    }
-
-    /// Stops showing progress.
-    pub(crate) fn stop(self) {
+    fn stop(self) {
         if let Some(ticker) = self.ticker {
             ticker.stop();
         }

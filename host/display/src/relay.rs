@@ -9,7 +9,7 @@ use proctor_words::{HostError, Knobs, Observer, RenderedVerdict, RunFolder, Show
 use crate::{
     file_line::FileLine,
     progress::{
-        Progress, Shows,
+        CurrentTest, Shows,
         json::{begin_line, end_line},
     },
     stderr::clear_view,
@@ -53,14 +53,14 @@ type Take = Arc<dyn Fn(Shown) + Send + Sync>;
 pub struct Relay {
     progress: RelayedProgress,
     take: Take,
-    test: Mutex<Option<Progress>>,
+    test: CurrentTest,
     file: Mutex<FileLine>,
 }
 
 impl Relay {
     /// Creates a relay to this function, which must not wait for the run.
     pub fn new(progress: RelayedProgress, take: impl Fn(Shown) + Send + Sync + 'static) -> Self {
-        Self { progress, take: Arc::new(take), test: Mutex::default(), file: Mutex::default() }
+        Self { progress, take: Arc::new(take), test: CurrentTest::default(), file: Mutex::default() }
     }
 
     fn shows(&self) -> Shows {
@@ -104,19 +104,15 @@ impl Observer for Relay {
 
     fn test_begins(&self, test: ShownTest) {
         self.event(|| begin_line(&test.plan));
-        *self.test.lock() = Some(Progress::start(test, self.shows()));
+        self.test.begin(test, self.shows());
     }
 
     fn knobs_turned(&self, knobs: Knobs, is_settled: bool) {
-        if let Some(progress) = &*self.test.lock() {
-            progress.show_knobs(knobs, is_settled);
-        }
+        self.test.show_knobs(knobs, is_settled);
     }
 
     fn test_ends(&self) {
-        if let Some(progress) = self.test.lock().take() {
-            progress.stop();
-        }
+        self.test.end();
         self.event(end_line);
     }
 

@@ -11,7 +11,7 @@ use crate::{
     file_line::FileLine,
     program::end_with_error,
     progress::{
-        OutputFormat, Progress, Shows,
+        CurrentTest, OutputFormat, Shows,
         json::{begin_line, end_line},
     },
     stderr::tell,
@@ -22,7 +22,7 @@ use crate::{
 #[derive(Default)]
 pub struct Terminal {
     format: OutputFormat,
-    test: Mutex<Option<Progress>>,
+    test: CurrentTest,
     file: Mutex<FileLine>,
 }
 
@@ -73,19 +73,15 @@ impl Observer for Terminal {
         if self.format == OutputFormat::Json {
             print(begin_line(&test.plan));
         }
-        *self.test.lock() = Some(Progress::start(test, Shows::of(self.format)));
+        self.test.begin(test, Shows::of(self.format));
     }
 
     fn knobs_turned(&self, knobs: Knobs, is_settled: bool) {
-        if let Some(progress) = &*self.test.lock() {
-            progress.show_knobs(knobs, is_settled);
-        }
+        self.test.show_knobs(knobs, is_settled);
     }
 
     fn test_ends(&self) {
-        if let Some(progress) = self.test.lock().take() {
-            progress.stop();
-        }
+        self.test.end();
         if self.format == OutputFormat::Json {
             print(end_line());
         }

@@ -12,4 +12,5 @@ pub(crate) mod share;
 pub(crate) mod slots;
 pub(crate) mod token_recorder;
 pub(crate) mod tokens;
+pub(crate) mod turn;
 pub(crate) mod violations;

@@ -58,6 +58,8 @@ class Data:
         """Returns the inputs of samples, one array for each input, with the samples as its first dimension."""
         np = numpy()
         samples = self.samples(indices)
+        if not samples:
+            return {spec.name: np.empty((0, *spec.shape), spec.dtype) for spec in self.inputs}
         return {spec.name: np.stack([sample[spec.name] for sample in samples]) for spec in self.inputs}
 
     def labels(self) -> Optional[NDArray[np.int64]]:
@@ -77,7 +79,7 @@ class Data:
         if isinstance(indices, slice):
             return list(everything[indices])
         # The range refuses what is outside of it, and counts from the end below 0.
-        return [everything[int(index)] for index in indices]
+        return [everything[index] for index in indices]
 
 
 def data(benchmark: Optional[str] = None, **settings: Any) -> Data:

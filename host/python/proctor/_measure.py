@@ -11,7 +11,7 @@ from . import _native
 from ._errors import Interrupted, error_of
 from ._progress import Progress, plan
 from ._results import Comparison, FindMaxResult, Result, ScaleResult, result_of
-from ._words import Duration, Options, Path, backend_of, duration_of, words_of
+from ._words import Duration, Options, Path, backend_of, duration_of, texts_of, words_of
 
 Loaded = Union[Result, FindMaxResult, ScaleResult]
 
@@ -103,7 +103,7 @@ def scale(
     scenario: Optional[str] = None,
     plugin: Any = None,
     options: Optional[Options] = None,
-    policies: Optional[Iterable[str]] = None,
+    policies: Union[str, Iterable[str], None] = None,
     rounds: Optional[int] = None,
     slo_at: Optional[Mapping[str, str]] = None,
     duration: Optional[Duration] = None,
@@ -123,7 +123,7 @@ def scale(
     """
     flags = {
         **_flags(duration, config, mlperf_conf, user_conf),
-        "compare": None if policies is None else ",".join(policies),
+        "compare": None if policies is None else ",".join(texts_of(policies)),
         "rounds": rounds,
     }
     words = _words("scale", benchmark, scenario, plugin, options, settings, flags)
@@ -135,7 +135,7 @@ def compare(
     a: Union[Path, Result],
     b: Union[Path, Result],
     *,
-    fail_if: Iterable[str] = (),
+    fail_if: Union[str, Iterable[str]] = (),
     confidence: Optional[float] = None,
     seed: Optional[int] = None,
 ) -> Comparison:
@@ -148,7 +148,7 @@ def compare(
     :param seed: seed for resampling
     """
     words = ["compare"]
-    words.extend(f"--fail-if={condition}" for condition in fail_if)
+    words.extend(f"--fail-if={condition}" for condition in texts_of(fail_if))
     if confidence is not None:
         words.append(f"--confidence={confidence}")
     if seed is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional, Union
@@ -82,14 +81,15 @@ class OpenModel:
         self._inputs_vary: bool = facts["inputs_vary"]
         self._varies: bool = facts["last_output_varies"]
 
-    def execute(self, inputs: Inputs) -> dict[str, Any]:
+    def execute(self, inputs: Inputs, *, timeout: Optional[float] = None) -> dict[str, Any]:
         """Runs samples, and returns the outputs by their names.
 
         :param inputs: one array for each input by its name, or the array of the only input. Their first dimension are
             the samples; for samples of different shapes, a list of arrays.
+        :param timeout: seconds after which a call that has not returned is left behind, and the model with it
         :returns: for each output an array whose first dimension are the samples, or a list of arrays if they have
             different sizes
-        :raises PluginError: if the plugin fails a sample
+        :raises PluginError: if the plugin fails a sample, or does not answer in time
         """
         np = numpy()
         if not isinstance(inputs, Mapping):
@@ -103,7 +103,7 @@ class OpenModel:
         columns = [self._column(spec, inputs[spec.name]) for spec in self.inputs]
         if len({len(column) for column in columns}) > 1:
             raise SettingsError("the inputs have different numbers of samples")
-        answers = self._native.execute(list(map(list, zip(*columns))))
+        answers = self._native.execute(list(map(list, zip(*columns))), timeout)
         outputs: dict[str, list[Any]] = {spec.name: [] for spec in self.outputs}
         for answer in answers:
             start = 0
@@ -112,7 +112,7 @@ class OpenModel:
                 end = len(answer) if is_last else start + _size(spec)
                 outputs[spec.name].append(spec.array(answer[start:end]))
                 start = end
-        return {name: self._joined(np, arrays) for name, arrays in outputs.items()}
+        return {spec.name: self._joined(np, spec, outputs[spec.name]) for spec in self.outputs}
 
     def close(self) -> None:
         """Unloads the model and closes the plugin."""
@@ -135,12 +135,16 @@ class OpenModel:
     def _column(self, spec: Tensor, value: Any) -> list[tuple[list[int], bytes]]:
         """Returns shape and bytes of one input of each sample."""
         np = numpy()
+        if not hasattr(value, "__iter__"):
+            raise SettingsError(f"input {spec.name} is {value!r}: give an array whose first dimension are the samples")
         column = []
         for sample in value:
             given = np.asarray(sample)
             if not np.can_cast(given.dtype, spec.dtype, "same_kind"):
                 raise SettingsError(f"input {spec.name} has the type {given.dtype}, and the model takes {spec.type}")
             array = np.ascontiguousarray(given, spec.dtype)
+            if array.dtype.kind in "iu" and (array != given).any():
+                raise SettingsError(f"input {spec.name} has values that {spec.type} cannot hold")
             # Of a scalar, `ascontiguousarray` makes an array of one element.
             shape = list(given.shape)
             if spec.type in PACKED and not self._inputs_vary:
@@ -149,7 +153,9 @@ class OpenModel:
         return column
 
     @staticmethod
-    def _joined(np: Any, arrays: Sequence[Any]) -> Any:
+    def _joined(np: Any, spec: Tensor, arrays: Sequence[Any]) -> Any:
+        if not arrays:
+            return np.empty((0, *spec.shape), spec.dtype)
         is_even = len({array.shape for array in arrays}) == 1
         return np.stack(arrays) if is_even else list(arrays)
 

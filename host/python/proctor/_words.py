@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Optional, Union
 
 from ._backend.manifest import manifest_of
@@ -31,15 +31,23 @@ def text_of(value: Any) -> str:
         texts = [text_of(one) for one in value]
         separator = os.pathsep if any(isinstance(one, os.PathLike) for one in value) else ","
         return separator.join(texts)
-    if hasattr(value, "item"):
-        # A number of NumPy.
-        return text_of(value.item())
+    if hasattr(value, "tolist"):
+        # A number or an array of NumPy.
+        return text_of(value.tolist())
     raise SettingsError(f"{value!r} is no value of a setting: give a text, a number, True or False, or a list of them")
 
 
 def duration_of(value: Duration) -> str:
     """Returns a duration as flags take it."""
-    return value if isinstance(value, str) else f"{round(value * 1e9)}ns"
+    try:
+        return value if isinstance(value, str) else f"{round(value * 1e9)}ns"
+    except (TypeError, ValueError, OverflowError):
+        raise SettingsError(f"{value!r} is no duration: give seconds, or a text such as '500ms'") from None
+
+
+def texts_of(texts: Iterable[str]) -> list[str]:
+    """Returns texts that are given as one or as several."""
+    return [texts] if isinstance(texts, str) else list(texts)
 
 
 def plugin_of(plugin: Any) -> str:
@@ -97,6 +105,8 @@ def words_of(
     for key, value in given.items():
         if value is not None:
             words.append(f"--set={key}={text_of(value)}")
+    if not isinstance(options, (Mapping, type(None))):
+        raise SettingsError(f"options is {options!r}: give a dictionary, as in options={{'mock': {{'sigma': 1}}}}")
     for name, of_plugin in (options or {}).items():
         if not isinstance(of_plugin, Mapping):
             raise SettingsError(

@@ -9,7 +9,8 @@ or none at all::
     python -m proctor.mlperf_loadgen harness.py ARGUMENTS
 
 Logs have the names and the form of the package ``mlcommons-loadgen`` 6.0.17. MLPerf's rules accept only results of that
-package; this module is for development and for whoever wants its errors in words. `docs/python.md` lists the differences.
+package; this module is for development and for whoever wants its errors in words. `docs/loadgen-compat.md` lists the
+differences.
 """
 
 from __future__ import annotations
@@ -139,7 +140,9 @@ def _run() -> None:
         sys.exit("usage: python -m proctor.mlperf_loadgen SCRIPT [ARGUMENTS]")
     sys.modules["mlperf_loadgen"] = importlib.import_module("proctor.mlperf_loadgen")
     del sys.argv[0]
-    sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
+    # As for `python SCRIPT`. With safe_path, which Python has from 3.11 on, the first entry is another folder.
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
     runpy.run_path(sys.argv[0], run_name="__main__")
 
 

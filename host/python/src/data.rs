@@ -32,7 +32,6 @@ pub(crate) fn data_facts<'py>(py: Python<'py>, words: Vec<OsString>) -> PyResult
     facts.set_item("performance_sample_count", counts.performance_sample_count)?;
     facts.set_item("inputs", specs(py, &benchmark.inputs)?)?;
     facts.set_item("outputs", specs(py, &benchmark.outputs)?)?;
-    facts.set_item("metric", &benchmark.quality.metric)?;
     Ok(facts)
 }
 

@@ -63,7 +63,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(data::data_samples, module)?)?;
     module.add_function(wrap_pyfunction!(data::data_labels, module)?)?;
     mlperf_loadgen::add_to(module)?;
-    let end = wrap_pyfunction!(measure::end, module)?;
-    module.py().import("atexit")?.call_method1("register", (end,))?;
+    let register = module.py().import("atexit")?.getattr("register")?;
+    // What is registered last is called first.
+    register.call1((wrap_pyfunction!(measure::end_calls, module)?,))?;
+    register.call1((wrap_pyfunction!(measure::end, module)?,))?;
+    register.call1((wrap_pyfunction!(opened_model::close_all, module)?,))?;
     module.add_class::<opened_model::OpenedModel>()
 }

@@ -32,7 +32,7 @@ use pyo3::{
 use crate::{
     failure::{Failure, panic_text},
     turn::Turn,
-    waiting::receive,
+    waiting::{END_LIMIT, END_LOOK, receive},
 };
 
 /// Time that interrupted work has to come to its end before it is left behind.
@@ -40,11 +40,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Stack of the work, as a program's first thread has it.
 const STACK_BYTES: usize = 8 << 20;
-
-/// Longest time that the end of the interpreter waits for work.
-const END_LIMIT: Duration = Duration::from_secs(10);
-/// Time between two looks whether the work is over.
-const END_LOOK: Duration = Duration::from_millis(1);
 
 /// The work that is under way, unless it was left behind.
 static UNDER_WAY: Mutex<Option<Interrupt>> = Mutex::new(None);
@@ -114,7 +109,7 @@ pub(crate) fn measure<'py>(
     let (tell_caller, told) = channel();
     let interrupt = interrupt_of(progress, &tell_caller);
     *UNDER_WAY.lock() = Some(interrupt.clone());
-    start(words, interrupt.clone(), tell_caller, turn)?;
+    start(words, interrupt.clone(), tell_caller, turn).inspect_err(|_| let_go())?;
     let mut caller = Caller {
         told: Some(told),
         interrupt,
@@ -158,6 +153,16 @@ pub(crate) fn end(py: Python<'_>) {
             let _ = interrupt.request();
             request_count += 1;
         }
+        py.detach(|| thread::sleep(END_LOOK));
+    }
+}
+
+/// Waits, before the interpreter ends, for calls of a class in work that was given up or left behind.
+#[pyfunction]
+pub(crate) fn end_calls(py: Python<'_>) {
+    python_sut::end_calls();
+    let begun = Instant::now();
+    while python_sut::has_calls() && begun.elapsed() < END_LIMIT {
         py.detach(|| thread::sleep(END_LOOK));
     }
 }

@@ -5,8 +5,9 @@
 use std::{
     collections::HashMap,
     ffi::OsString,
+    mem, process,
     sync::{
-        Arc,
+        Arc, Weak,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread,
@@ -40,8 +41,11 @@ use crate::{
     failure::Failure,
     measure::choose,
     turn::Turn,
-    waiting::{LOOK, receive},
+    waiting::{END_LIMIT, END_LOOK, LOOK, receive},
 };
+
+/// Models in Python whose threads may be at work, which the end of the interpreter closes.
+static IN_PYTHON: Mutex<Vec<InPython>> = Mutex::new(Vec::new());
 
 /// Room for samples of one call, in bytes.
 const LIMIT_BYTES: u64 = 1 << 40;
@@ -57,6 +61,18 @@ enum Request {
     Execute(Vec<Sample>, Sender<Outputs>),
     /// The plugin is to be closed.
     Close(Sender<Outputs>),
+}
+
+/// The way to the thread of a model; `None` once it is closed or was left behind.
+type Requests = Mutex<Option<Sender<Request>>>;
+
+/// A model in Python, as the end of the interpreter finds it.
+struct InPython {
+    /// Process that has opened it: a copy made by `fork` has no threads of its parent.
+    process: u32,
+    requests: Weak<Requests>,
+    /// Held by its thread, and by those that wait for it.
+    life: Weak<()>,
 }
 
 /// Facts of an opened model.
@@ -76,8 +92,9 @@ struct Facts {
 #[pyclass(module = "proctor._native", frozen)]
 pub(crate) struct OpenedModel {
     facts: Facts,
-    /// The thread of the model; `None` once it is closed or was left behind.
-    requests: Mutex<Option<Sender<Request>>>,
+    requests: Arc<Requests>,
+    /// Held by the thread of the model, and by those that wait for it.
+    life: Weak<()>,
 }
 
 #[pymethods]
@@ -92,23 +109,30 @@ impl OpenedModel {
         if let Some(class) = backend {
             choose(class)?;
         }
-        let (asks, requests) = channel();
+        let (asks, asked) = channel();
         let (tells, told) = channel();
+        let (requests, life) = (Arc::new(Mutex::new(Some(asks))), Arc::new(()));
+        if turn.is_some() {
+            note(&requests, &life);
+        }
+        let of_thread = Arc::clone(&life);
         let work = move || {
+            // Dropped last: the end of the interpreter waits for it.
+            let _life = of_thread;
             let opened = Opened::open(words);
             drop(turn);
             match opened {
                 Ok((opened, facts)) => {
                     if tells.send(Ok(facts)).is_ok() {
-                        opened.serve(&requests);
+                        opened.serve(&asked);
                     }
                 }
                 Err(failure) => _ = tells.send(Err(failure)),
             }
         };
         thread::Builder::new().name("proctor-model".to_owned()).spawn(work)?;
-        let facts = wait(py, told)?.map_err(|failure: Failure| failure.exception(py))?;
-        Ok(Self { facts, requests: Mutex::new(Some(asks)) })
+        let facts = wait(py, told, None)?.map_err(|failure: Failure| failure.exception(py))?;
+        Ok(Self { facts, requests, life: Arc::downgrade(&life) })
     }
 
     /// Returns what is known of plugin and model.
@@ -127,9 +151,22 @@ impl OpenedModel {
         Ok(facts)
     }
 
-    /// Runs samples, and returns the bytes of the outputs of each.
-    fn execute<'py>(&self, py: Python<'py>, samples: Vec<Sample>) -> PyResult<Bound<'py, PyList>> {
-        let outputs = self.ask(py, |tells| Request::Execute(samples, tells))?;
+    /// Runs samples, and returns the bytes of the outputs of each. After the timeout, in seconds, the call is left
+    /// behind.
+    #[pyo3(signature = (samples, timeout_s=None))]
+    fn execute<'py>(
+        &self,
+        py: Python<'py>,
+        samples: Vec<Sample>,
+        timeout_s: Option<f64>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let timeout = timeout_s.map(|timeout_s| {
+            Duration::try_from_secs_f64(timeout_s).map_err(|_| {
+                let text = format!("timeout is {timeout_s}, and must be a number of seconds from 0 on");
+                Failure { kind: "SettingsError", text }.exception(py)
+            })
+        });
+        let outputs = self.ask(py, timeout.transpose()?, |tells| Request::Execute(samples, tells))?;
         PyList::new(py, outputs.iter().map(|bytes| PyBytes::new(py, bytes)))
     }
 
@@ -138,7 +175,7 @@ impl OpenedModel {
         if self.requests.lock().is_none() {
             return Ok(());
         }
-        self.ask(py, Request::Close)?;
+        self.ask(py, None, Request::Close)?;
         *self.requests.lock() = None;
         Ok(())
     }
@@ -148,14 +185,16 @@ impl OpenedModel {
     fn ask(
         &self,
         py: Python<'_>,
+        timeout: Option<Duration>,
         request: impl FnOnce(Sender<Outputs>) -> Request,
     ) -> PyResult<Vec<Vec<u8>>> {
         let closed =
             || Failure::plugin("the model is closed, or a call into it was left behind").exception(py);
         let (tells, told) = channel();
+        let _life = self.life.upgrade();
         let requests = self.requests.lock().clone().ok_or_else(closed)?;
         requests.send(request(tells)).map_err(|_| closed())?;
-        match wait(py, told) {
+        match wait(py, told, timeout) {
             Ok(outputs) => outputs.map_err(|failure| failure.exception(py)),
             Err(error) => {
                 // The call may never return.
@@ -171,14 +210,48 @@ fn is_in_python(words: &[OsString]) -> bool {
     words.iter().filter_map(|word| word.to_str()?.strip_prefix("--set=plugin=")).any(is_script)
 }
 
-/// Waits for an answer, and for Ctrl-C.
-fn wait<T: Send>(py: Python<'_>, mut told: Receiver<T>) -> PyResult<T> {
+/// Notes a model in Python for the end of the interpreter.
+fn note(requests: &Arc<Requests>, life: &Arc<()>) {
+    let mut models = IN_PYTHON.lock();
+    models.retain(|model| model.life.strong_count() > 0);
+    let (requests, life) = (Arc::downgrade(requests), Arc::downgrade(life));
+    models.push(InPython { process: process::id(), requests, life });
+}
+
+/// Closes the models in Python before the interpreter ends: a later call into it would be a crash.
+#[pyfunction]
+pub(crate) fn close_all(py: Python<'_>) {
+    let mut models = mem::take(&mut *IN_PYTHON.lock());
+    models.retain(|model| model.process == process::id());
+    for requests in models.iter().filter_map(|model| model.requests.upgrade()) {
+        *requests.lock() = None;
+    }
+    let begun = Instant::now();
+    let is_used = || models.iter().any(|model| model.life.strong_count() > 0);
+    while is_used() && begun.elapsed() < END_LIMIT {
+        py.detach(|| thread::sleep(END_LOOK));
+    }
+}
+
+/// Waits for an answer, until the timeout, and for Ctrl-C.
+fn wait<T: Send>(py: Python<'_>, mut told: Receiver<T>, timeout: Option<Duration>) -> PyResult<T> {
+    let begun = Instant::now();
     loop {
         let (back, next) = receive(py, told);
         told = back;
         match next {
             Ok(answer) => return Ok(answer),
-            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Timeout) => {
+                py.check_signals()?;
+                if let Some(timeout) = timeout.filter(|timeout| begun.elapsed() >= *timeout) {
+                    let text = "the plugin did not answer within the timeout";
+                    let text = format!(
+                        "{text} of {} s: the call is left behind, and the model is closed",
+                        timeout.as_secs_f64()
+                    );
+                    return Err(Failure::plugin(text).exception(py));
+                }
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::plugin("the thread of the model has ended").exception(py));
             }
@@ -296,7 +369,7 @@ impl Opened {
         let queried =
             (first..).zip(indices).map(|(id, index)| QuerySample { id: ResponseId(id), index: *index });
         let queried: Vec<_> = queried.collect();
-        let tray = Arc::new(Tray::default());
+        let tray = Arc::new(Tray::new(first));
         if let Some(instance) = &mut self.instance {
             let (batch_size, sink) = (self.batch_size, tray.as_ref());
             // An instance has a thread of its own, which a plugin may bind to processors.
@@ -314,20 +387,26 @@ impl Opened {
             ran.unwrap_or_else(|_| Err(Failure::plugin("a batch panicked")))?;
         } else {
             self.backend.set_sink(Some(Arc::clone(&tray) as _));
-            let issuers = self.model.issuers(1).map_err(refused)?;
-            issuers[0].issue(QueryPart::whole(&queried)).map_err(refused)?;
-            self.model.flush().map_err(refused)?;
-            let missing = tray.wait(queried.len(), self.patience);
+            let issued = self.issue(&queried, &tray);
+            // Also after a call that failed, whose plugin may complete samples yet.
             self.model.end_issue();
             self.backend.set_sink(None);
-            if missing > 0 {
-                return Err(Failure::plugin(format!(
-                    "the plugin did not complete {missing} of {} samples",
-                    queried.len()
-                )));
-            }
+            issued?;
         }
         queried.iter().map(|sample| tray.take(sample)).collect()
+    }
+
+    /// Issues a query, and waits for its answers.
+    fn issue(&self, queried: &[QuerySample], tray: &Tray) -> Result<(), Failure> {
+        let issuers = self.model.issuers(1).map_err(refused)?;
+        issuers[0].issue(QueryPart::whole(queried)).map_err(refused)?;
+        self.model.flush().map_err(refused)?;
+        let (missing, count) = (tray.wait(queried.len(), self.patience), queried.len());
+        if missing > 0 {
+            let text = format!("the plugin did not complete {missing} of {count} samples");
+            return Err(Failure::plugin(text));
+        }
+        Ok(())
     }
 }
 
@@ -391,13 +470,18 @@ impl SampleBuffers for Buffers {
 }
 
 /// Takes the responses of a call.
-#[derive(Default)]
 struct Tray {
+    /// Id of the first sample. Answers to those before come too late.
+    first: u64,
     responses: Mutex<HashMap<u64, Result<Vec<u8>, SampleStatus>>>,
     came: Condvar,
 }
 
 impl Tray {
+    fn new(first: u64) -> Self {
+        Self { first, responses: Mutex::default(), came: Condvar::new() }
+    }
+
     /// Waits for this many responses, or until none has come for a while, and returns how many are missing.
     fn wait(&self, count: usize, patience: Duration) -> usize {
         let mut responses = self.responses.lock();
@@ -426,7 +510,7 @@ impl Tray {
 impl CompletionSink for Tray {
     fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
         let mut taken = self.responses.lock();
-        for response in responses {
+        for response in responses.iter().filter(|response| response.id.0 >= self.first) {
             let answer =
                 if response.status.is_ok() { Ok(response.data.to_vec()) } else { Err(response.status) };
             taken.insert(response.id.0, answer);

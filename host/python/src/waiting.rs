@@ -10,6 +10,11 @@ use pyo3::prelude::*;
 /// Time between two looks for Ctrl-C.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
+/// Longest time that the end of the interpreter waits for work, which may never return.
+pub(crate) const END_LIMIT: Duration = Duration::from_secs(10);
+/// Time between two looks whether that is over.
+pub(crate) const END_LOOK: Duration = Duration::from_millis(1);
+
 /// Waits for a message until the next look for Ctrl-C, and returns the receiver with it: a reference to one may not
 /// cross over.
 pub(crate) fn receive<T: Send>(

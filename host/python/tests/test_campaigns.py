@@ -27,6 +27,8 @@ class Campaigns(InFolder):
     def test_a_search_refuses_what_the_program_refuses(self):
         with self.assertRaisesRegex(proctor.SettingsError, "0.5"):
             proctor.find_max(plugin="mock", resolution=2, progress=False)
+        with self.assertRaisesRegex(proctor.SettingsError, "no duration"):
+            proctor.find_max(plugin="mock", scenario="MultiStream", latency_bound=float("nan"), progress=False)
         with self.assertRaises(proctor.SettingsError):
             proctor.find_max(plugin="mock", scenario="Offline", progress=False, output_folder=self.place())
 
@@ -56,6 +58,7 @@ class Campaigns(InFolder):
         self.assertAlmostEqual(p90.change, 0.5, places=2)
         self.assertIn("p90", str(compared))
         self.assertIn("<pre>", compared._repr_html_())
+        self.assertEqual(proctor.compare(a, b, fail_if="p90 > 5%").failed, ["p90 > 5%"])
         self.assertEqual(proctor.compare(a, self.place("a")).failed, [])
         with self.assertRaises(proctor.SettingsError):
             proctor.compare(a, b, fail_if=["fast"])

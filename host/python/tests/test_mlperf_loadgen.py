@@ -465,6 +465,19 @@ class Scripts(Case):
         self.assertEqual(finished.returncode, 1)
         self.assertIn("5 is no system under test", finished.stderr)
 
+    @unittest.skipIf(sys.version_info < (3, 11), "no PYTHONSAFEPATH")
+    def test_a_script_finds_the_modules_of_the_search_path(self):
+        os.mkdir("modules")
+        with open("modules/neighbour.py", "w", encoding="utf-8") as module:
+            module.write("NAME = 'found'\n")
+        with open("harness.py", "w", encoding="utf-8") as script:
+            script.write("import neighbour\nprint(neighbour.NAME)\n")
+        paths = [os.path.abspath("modules"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        variables = {**os.environ, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(paths)}
+        command = [sys.executable, "-m", "proctor.mlperf_loadgen", "harness.py"]
+        finished = subprocess.run(command, capture_output=True, text=True, env=variables)
+        self.assertEqual(finished.stdout, "found\n", finished.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -11,7 +11,7 @@ import time
 import unittest
 
 import proctor
-from support import InFolder, VIRTUAL, needs_numpy, numpy
+from support import InFolder, needs_numpy, numpy
 
 
 class Results(InFolder):
@@ -99,6 +99,7 @@ class Refusals(InFolder):
     def test_options(self):
         self.assertIn("sigam", self.refused(proctor.SettingsError, options={"mock": {"sigam": 1}}))
         self.assertIn("by its name", self.refused(proctor.SettingsError, options={"sigma": 1}))
+        self.assertIn("give a dictionary", self.refused(proctor.SettingsError, options="mock"))
 
     def test_a_plugin_that_is_not_there(self):
         text = self.refused(proctor.PluginError, plugin="no-such-plugin")
@@ -109,7 +110,8 @@ class Refusals(InFolder):
         self.refused(proctor.DataError, data_root=self.folder)
 
     def test_another_engine_has_a_process_of_its_own(self):
-        self.assertIn("python -m proctor run", self.refused(proctor.SettingsError, engine="official", virtual_time=False))
+        text = self.refused(proctor.SettingsError, engine="official", virtual_time=False)
+        self.assertIn("python -m proctor run", text)
 
     def test_a_folder_that_is_taken(self):
         os.mkdir(self.place())
@@ -218,6 +220,48 @@ class CtrlC(InFolder):
         with self.assertRaises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(5)
+
+    @needs_numpy
+    def test_the_interpreter_ends_after_a_load_was_left_behind(self):
+        code = (
+            "import os, signal, sys, time, proctor\n"
+            "@proctor.backend(name='slow', models='*')\n"
+            "class Slow:\n"
+            "    def load(self, model):\n"
+            "        os.kill(os.getpid(), signal.SIGINT)\n"
+            "        for _ in range(400):\n"
+            "            time.sleep(0.01)\n"
+            "    def execute(self, batch):\n"
+            "        pass\n"
+            "try:\n"
+            "    proctor.run(plugin=Slow, scenario='Offline', progress=False, noise=False, output_folder=sys.argv[1])\n"
+            "except proctor.Interrupted:\n"
+            "    print('interrupted', flush=True)\n"
+        )
+        ended = subprocess.run([sys.executable, "-c", code, self.place()], capture_output=True)
+        self.assertEqual((ended.returncode, ended.stdout), (0, b"interrupted\n"), ended.stderr)
+
+    @needs_numpy
+    def test_the_interpreter_ends_after_a_run_was_given_up(self):
+        code = (
+            "import os, signal, sys, threading, time, numpy, proctor\n"
+            "@proctor.backend(name='slow', models='*')\n"
+            "class Slow:\n"
+            "    count = 0\n"
+            "    def issue(self, query):\n"
+            "        Slow.count += 1\n"
+            "        if Slow.count in (200, 260):\n"
+            "            os.kill(os.getpid(), signal.SIGINT)\n"
+            "        time.sleep(0.005)\n"
+            "        query.complete(numpy.zeros((len(query), 10), 'f4'))\n"
+            "try:\n"
+            "    proctor.run(plugin=Slow, scenario='Server', target_qps=5000, duration=1, mode='performance',\n"
+            "                progress=False, noise=False, output_folder=sys.argv[1])\n"
+            "except proctor.Interrupted as error:\n"
+            "    print(error.result.valid, flush=True)\n"
+        )
+        ended = subprocess.run([sys.executable, "-c", code, self.place()], capture_output=True)
+        self.assertEqual((ended.returncode, ended.stdout), (0, b"False\n"), ended.stderr)
 
     def test_a_search_is_interrupted_and_kept(self):
         lines = []

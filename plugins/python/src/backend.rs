@@ -6,7 +6,10 @@ use parking_lot::Mutex;
 use proctor_plugin_api::{Manifest, ModelSupport, OptionKind, OptionSpec, vocabulary::Scenario};
 use pyo3::prelude::*;
 
-use crate::errors::{explained, helper};
+use crate::{
+    calls::Call,
+    errors::{explained, helper},
+};
 
 /// Name to ask for the plugin by, whatever class it stands for.
 pub const NAME: &str = "python";
@@ -79,6 +82,7 @@ pub fn set_backend(class: Bound<'_, PyAny>) -> PyResult<()> {
 /// # Errors
 /// Returns a sentence that names the file.
 pub fn take(path: &Path, class: Option<&str>) -> Result<(), String> {
+    let _call = Call::begin_load();
     Python::attach(|py| {
         let load = || set_backend(helper(py, "load_file")?.call1((path.to_string_lossy(), class))?);
         load().map_err(|error| explained(py, error))

@@ -1,12 +1,15 @@
 //! An object of the class, and the batches that it runs.
 
+use std::sync::Arc;
+
 use proctor_plugin_api::{Batch, Instance, PluginError, abi};
 use pyo3::{ffi, prelude::*};
 
 use crate::{
+    calls::Call,
     errors::{explained, failed, helper},
     memory::Bytes,
-    samples::batch::BatchSamples,
+    samples::batch::{BatchSamples, Context},
     tensors::Form,
 };
 
@@ -14,9 +17,8 @@ use crate::{
 pub struct PythonInstance {
     pub(crate) made: Py<PyAny>,
     pub(crate) runner: Py<PyAny>,
-    pub(crate) samples: Py<BatchSamples>,
+    pub(crate) context: Arc<Context>,
     pub(crate) rooms: Vec<Room>,
-    pub(crate) host: proctor_plugin_api::Host,
     pub(crate) thread: Option<KeptThread>,
 }
 
@@ -89,26 +91,22 @@ impl Room {
 
 impl Instance for PythonInstance {
     fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
-        let noted = self.samples.get().begin(batch);
+        let samples = BatchSamples::new(&self.context, batch);
+        let _call = Call::begin();
         Python::attach(|py| {
-            let answered = self.runner.bind(py).call1((batch.sample_count(),));
+            let samples = Py::new(py, samples).map_err(|error| failed(py, error))?;
+            let noted = samples.get().during_call();
+            let answered = self.runner.bind(py).call1((batch.sample_count(), &samples));
             drop(noted);
-            let said = match answered {
-                Ok(answer) if answer.is_none() => {
-                    self.hand_over(py, batch, None);
-                    return Ok(());
-                }
-                Ok(answer) => answer.extract::<Said>(),
-                Err(error) => Err(error),
-            };
-            let reset = self.runner.bind(py).call_method0("reset");
-            let said = said.and_then(|said| reset.map(|_| said)).map_err(|error| failed(py, error))?;
-            self.hand_over(py, batch, Some(&said));
+            let said = answered.and_then(|answer| answer.extract::<Option<Said>>());
+            let said = said.map_err(|error| failed(py, error))?;
+            self.hand_over(py, batch, said.as_ref());
             Ok(())
         })
     }
 
     fn begin_thread(&mut self) -> Result<(), PluginError> {
+        let _call = Call::begin();
         // SAFETY: the interpreter runs, since its process does; `end_thread` undoes both in the other order.
         let kept = unsafe {
             let gil = ffi::PyGILState_Ensure();
@@ -119,6 +117,7 @@ impl Instance for PythonInstance {
     }
 
     fn end_thread(&mut self) -> Result<(), PluginError> {
+        let _call = Call::begin();
         if let Some(KeptThread { gil, state }) = self.thread.take() {
             // SAFETY: this is the thread of `begin_thread`, whose state has been set aside since.
             unsafe {
@@ -132,7 +131,8 @@ impl Instance for PythonInstance {
 
 impl Drop for PythonInstance {
     fn drop(&mut self) {
-        Python::attach(|py| unload(py, &self.made, &self.host));
+        let _call = Call::begin();
+        Python::attach(|py| unload(py, &self.made, &self.context.host));
     }
 }
 

@@ -11,6 +11,7 @@ use proctor_plugin_api::{Host, PluginError, Query, vocabulary::QuerySample};
 use pyo3::prelude::*;
 
 use crate::{
+    calls::Call,
     errors::{explained, failed, helper},
     memory::PythonMemory,
     samples::query::{Prepared, QuerySamples},
@@ -108,7 +109,8 @@ impl Drop for Issuer {
 /// Hands queries over until the end.
 fn serve(py: Python<'_>, issuer: &Bound<'_, PyAny>, tasks: &Receiver<Task>, context: &Context) {
     loop {
-        match py.detach(|| tasks.recv()) {
+        let (task, _call) = py.detach(|| (tasks.recv(), Call::begin()));
+        match task {
             Ok(Task::Query(issued)) => issue(py, issuer, issued, context),
             Ok(Task::Flush) => {
                 if let Err(error) = issuer.call_method0("flush") {

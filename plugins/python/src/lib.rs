@@ -14,12 +14,14 @@
 //!
 //! # Threads
 //! A batch runs on the thread of its instance, whose state in the interpreter lasts as long as the thread works. Whole
-//! queries go through a queue to a thread of their own: the issuing thread never waits for the interpreter's lock.
+//! queries go through a queue to a thread of their own: the issuing thread never waits for the interpreter's lock. Work
+//! that the host has given up goes on, so the end of the interpreter waits for the call that is under way (`calls`).
 //!
 //! # Limits
 //! No virtual time and no process of its own. Classes share one interpreter, and its lock where it has one.
 
 mod backend;
+mod calls;
 mod errors;
 mod instance;
 mod issuer;
@@ -31,4 +33,5 @@ mod services;
 mod tensors;
 
 pub use backend::{NAME, file, set_backend, take};
+pub use calls::{end_calls, has_calls};
 pub use plugin::PythonPlugin;

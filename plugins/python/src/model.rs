@@ -10,11 +10,12 @@ use proctor_plugin_api::{
 use pyo3::{IntoPyObjectExt as _, prelude::*, types::PyDict};
 
 use crate::{
-    errors::{failed, helper},
+    calls::Call,
+    errors::{backend_error, failed, helper},
     instance::{PythonInstance, Room, unload},
     issuer::{Context, Issuer},
     memory::PythonMemory,
-    samples::{batch::BatchSamples, query::Prepared},
+    samples::{batch, query::Prepared},
     services::Services,
     tensors::{Form, Inputs},
 };
@@ -53,6 +54,14 @@ impl PythonModel {
         options: &Options,
         request: &ModelRequest,
     ) -> PyResult<Self> {
+        let packed = request.inputs.iter().find(|input| input.element_type.bits() < 8);
+        if let Some(input) = packed.filter(|_| request.inputs_vary) {
+            let text = format!(
+                "the input {input} has values of less than a byte, and samples vary in shape: a class in Python gets \
+                 such values as bytes, which do not say how many there are"
+            );
+            return Err(backend_error(py, &text));
+        }
         let none = Placement { instance_count: request.instance_count, ..Placement::default() };
         let placement = request.placements.first().unwrap_or(&none);
         let model = told(py, request, options, &host, placement)?;
@@ -97,19 +106,18 @@ impl PythonModel {
                 Loaded { made, model: model.unbind() }
             }
         };
-        let samples = BatchSamples::new(
-            Arc::clone(&self.inputs),
-            Arc::clone(&self.memory),
-            self.host,
-            self.request.inputs_vary,
-        );
-        let samples = Py::new(py, samples)?;
+        let context = Arc::new(batch::Context {
+            inputs: Arc::clone(&self.inputs),
+            memory: Arc::clone(&self.memory),
+            host: self.host,
+            inputs_vary: self.request.inputs_vary,
+        });
         let rows = (self.request.batch_size_max as usize).max(1);
         let rooms = self.outputs.iter().map(|form| Room::new(py, form, rows));
         let rooms = rooms.collect::<PyResult<Vec<_>>>()?;
         let arrays: Vec<_> = rooms.iter().map(|room| room.bytes.array(py)).collect();
-        let runner = helper(py, "Runner")?.call1((&made, model, &samples, arrays))?.unbind();
-        Ok(PythonInstance { made, runner, samples, rooms, host: self.host, thread: None })
+        let runner = helper(py, "Runner")?.call1((&made, model, arrays))?.unbind();
+        Ok(PythonInstance { made, runner, context, rooms, thread: None })
     }
 
     fn issuer(&self) -> Result<&Issuer, PluginError> {
@@ -173,6 +181,7 @@ impl Model for PythonModel {
     type Instance = PythonInstance;
 
     fn create_instance(&self, placement: &Placement) -> Result<PythonInstance, PluginError> {
+        let _call = Call::begin();
         Python::attach(|py| self.instance(py, placement).map_err(|error| failed(py, error)))
     }
 
@@ -210,6 +219,7 @@ impl Drop for PythonModel {
     fn drop(&mut self) {
         // Its thread may wait for the interpreter.
         self.issuer = None;
+        let _call = Call::begin();
         Python::attach(|py| {
             if let Some(Loaded { made, .. }) = self.first.lock().take() {
                 unload(py, &made, &self.host);

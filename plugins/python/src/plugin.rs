@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 use crate::{
     backend::{self, NAME},
+    calls::Call,
     errors::failed,
     model::PythonModel,
 };
@@ -35,6 +36,7 @@ impl Plugin for PythonPlugin {
     }
 
     fn load_model(&self, request: &ModelRequest) -> Result<PythonModel, PluginError> {
+        let _call = Call::begin_load();
         Python::attach(|py| {
             let loaded = PythonModel::load(py, self.host, &self.class, &self.options, request);
             loaded.map_err(|error| failed(py, error))

@@ -51,8 +51,11 @@ const OUTPUT: &str = "target/wheel";
 /// Plugins of a wheel by default; cpu-rnn is linked in.
 const PLUGINS: [&str; 5] = ["cuda", "mock", "null", "onnx", "opencl"];
 
-/// The data set of a wheel, in the workspace, and its place below the plugins, where programs look for it.
-const DATA: [&str; 2] = ["datasets/digits", "lib/proctor/datasets/digits"];
+/// The data and models of a wheel, in the workspace, and their place below the plugins, where programs look for them.
+const DATA: [[&str; 2]; 2] = [
+    ["datasets/digits", "lib/proctor/datasets/digits"],
+    ["datasets/fashion-mnist-cnn", "lib/proctor/datasets/fashion-mnist-cnn"],
+];
 
 /// The script that starts the program under the name of the package.
 const SCRIPT: [&str; 2] = ["tests/xtask/wheel/proctor.sh", "proctor"];
@@ -156,8 +159,9 @@ fn lay_out(parts: &Parts, project: &Project, plugins: &[Plugin], folder: &Path) 
     fs::rename(&from, folder.join(&scripts)).with_context(|| format!("cannot rename {}", from.display()))?;
     let [from, to] = SCRIPT;
     layout::copy(&workspace_root().join(from), &folder.join(&scripts).join(to))?;
-    let [from, to] = DATA;
-    layout::copy(&workspace_root().join(from), &folder.join(&data).join(to))?;
+    for [from, to] in DATA {
+        layout::copy(&workspace_root().join(from), &folder.join(&data).join(to))?;
+    }
     let licenses = folder.join(project.licenses());
     layout::copy(&workspace_root().join("LICENSE"), &licenses.join("LICENSE"))?;
     layout::write_licenses(&parts::packages(plugins), &licenses)?;

@@ -3,15 +3,25 @@
 //! The official LoadGen takes an id for an address, and crashes by one that is wrong or comes twice. So an id of ours
 //! is turned into one of the engine only where the recorder has accepted the completion, which it does once for each
 //! sample. In a token run it crashes by a sample without a first token, too, and by one with a single token: such a
-//! sample is a violation here, and the engine gets what lets it go on.
+//! sample is a violation here, and the engine gets what lets it go on. It also crashes by a first token that comes
+//! after the completion, so where both come at once on two threads, `turn` keeps their order.
 
-use std::{fmt, sync::Arc};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, ResponseId};
 
 use crate::{
     engine::{Engine, EngineResponse},
-    record::{phase::Phase, recorder::Recorder, response_id::split, token_recorder::TokenRecorder},
+    record::{
+        phase::Phase,
+        recorder::Recorder,
+        response_id::split,
+        turn::{Position, Turn},
+    },
     time::clock::Clock,
 };
 
@@ -26,11 +36,19 @@ const NOTHING: EngineResponse<'static> = EngineResponse { id: 0, data: &[], toke
 pub(crate) struct EngineSink<C> {
     recorder: Arc<Recorder<C>>,
     engine: Arc<dyn Engine>,
+    /// Completions that are left to the thread that passes on the first token of the sample.
+    left: Mutex<HashMap<ResponseId, LeftCompletion>>,
+}
+
+/// Completion that another thread passes on.
+struct LeftCompletion {
+    data: Vec<u8>,
+    token_count: u64,
 }
 
 impl<C: Clock> EngineSink<C> {
     pub(crate) fn new(recorder: Arc<Recorder<C>>, engine: Arc<dyn Engine>) -> Self {
-        Self { recorder, engine }
+        Self { recorder, engine, left: Mutex::default() }
     }
 
     #[inline]
@@ -52,13 +70,15 @@ impl<C: Clock> EngineSink<C> {
         let mut count = 0;
         self.recorder.complete_noting::<BY_HOST>(now_ns, responses, |phase, response| {
             let (_, sequence) = split(response.id);
-            let Some(id) = phase.engine_samples.as_ref().and_then(|samples| samples.id(sequence)) else {
-                return;
-            };
+            let Some(samples) = &phase.engine_samples else { return };
+            let Some(id) = samples.id(sequence) else { return };
             let data = if response.status.is_ok() { response.data } else { &[] };
             let mut passed_on = EngineResponse { id, data, token_count: response.token_count.into() };
-            if let Some(tokens) = phase.tokens.as_ref().filter(|tokens| tokens.has_first_tokens()) {
-                self.mend(tokens, sequence, &mut passed_on);
+            if let Some(turn) = samples.turn(sequence) {
+                passed_on.token_count = passed_on.token_count.max(TOKENS_MIN);
+                if self.is_left(turn, response.id, &passed_on) {
+                    return;
+                }
             }
             accepted[count] = passed_on;
             count += 1;
@@ -68,22 +88,41 @@ impl<C: Clock> EngineSink<C> {
         }
     }
 
-    /// Adds to the response of a token run that goes to the engine what it would crash without.
-    fn mend(&self, tokens: &TokenRecorder, sequence: u64, response: &mut EngineResponse<'_>) {
-        response.token_count = response.token_count.max(TOKENS_MIN);
-        if !tokens.has_first_token(sequence) {
-            self.engine.first_tokens(&[*response]);
+    /// Makes sure that the engine has a first token before the completion of a sample of a token run. Returns true if
+    /// the completion is left to the thread that is passing on the first token.
+    fn is_left(&self, turn: Turn<'_>, id: ResponseId, response: &EngineResponse<'_>) -> bool {
+        let left = || self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        match turn.complete() {
+            Position::Alone => self.engine.first_tokens(&[*response]),
+            Position::After => {}
+            Position::During => {
+                let EngineResponse { data, token_count, .. } = *response;
+                left().insert(id, LeftCompletion { data: data.to_vec(), token_count });
+                if turn.leave() {
+                    return true;
+                }
+                left().remove(&id);
+            }
         }
+        false
     }
 
-    /// Passes on a first token, if tokens are measured in a way that the engine has a place for it.
-    fn pass_on_first_token(&self, phase: &Phase, id: ResponseId, data: &[u8]) {
-        if !phase.tokens.as_ref().is_some_and(TokenRecorder::has_first_tokens) {
+    /// Passes on a first token, if tokens are measured in a way that the engine has a place for it, and the completion
+    /// if that comes meanwhile.
+    fn pass_on_first_token(&self, phase: &Phase, response_id: ResponseId, data: &[u8]) {
+        let (_, sequence) = split(response_id);
+        let Some(samples) = &phase.engine_samples else { return };
+        let (Some(id), Some(turn)) = (samples.id(sequence), samples.turn(sequence)) else { return };
+        if !turn.begin_first_token() {
             return;
         }
-        let (_, sequence) = split(id);
-        if let Some(id) = phase.engine_samples.as_ref().and_then(|samples| samples.id(sequence)) {
-            self.engine.first_tokens(&[EngineResponse { id, data, token_count: 1 }]);
+        self.engine.first_tokens(&[EngineResponse { id, data, token_count: 1 }]);
+        if turn.end_first_token() {
+            return;
+        }
+        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner).remove(&response_id);
+        if let Some(LeftCompletion { data, token_count }) = left {
+            self.engine.complete(&[EngineResponse { id, data: &data, token_count }]);
         }
     }
 }

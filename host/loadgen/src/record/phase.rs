@@ -96,7 +96,9 @@ impl Phase {
             first_sample_id: start.first_sample_id,
             responses: ResponseStore::new(start.mode, start.arena_bytes)?,
             tokens: tokens.transpose()?,
-            engine_samples: start.is_driven.then(EngineSamples::new),
+            engine_samples: start
+                .is_driven
+                .then(|| EngineSamples::new(start.first_tokens == Some(FirstTokens::Required))),
             slots: Segments::new(),
             issuer_count: start.issuer_count,
             issued: IssuedCounts::new(start.issuer_count),

@@ -226,11 +226,6 @@ impl TokenRecorder {
         Ok(())
     }
 
-    /// Returns whether the first token of an issued sample has come. [any thread, wait-free]
-    pub(crate) fn has_first_token(&self, sequence: u64) -> bool {
-        self.slot(sequence).is_some_and(|slot| slot.first_token_ns().is_some())
-    }
-
     /// Records tokens of an issued sample that came together, and returns whether the first one is among them. [any
     /// thread, wait-free]
     pub(crate) fn tokens(&self, sequence: u64, at_ns: u64, token_count: u32) -> Result<bool, ViolationKind> {

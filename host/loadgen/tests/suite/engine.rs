@@ -1,7 +1,7 @@
 //! Tests that another engine drives: one that draws as the official LoadGen does, and takes each id once.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{
         Arc, Condvar, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
@@ -36,6 +36,43 @@ struct PlainEngine {
     swaps: bool,
     has_ended: AtomicBool,
     refusal: Option<&'static str>,
+    /// Samples whose first token it has.
+    first_tokens: Mutex<HashSet<u64>>,
+    race: Option<Arc<Race>>,
+}
+
+/// A first token that the engine takes as long as the same sample is completed on another thread.
+#[derive(Debug, Default)]
+struct Race {
+    begun_count: AtomicU64,
+    completed_count: AtomicU64,
+}
+
+impl Race {
+    /// Waits until as many samples were completed as first tokens were begun.
+    fn wait_for_completion(&self) {
+        let number = self.begun_count.fetch_add(1, SeqCst) + 1;
+        wait_until(|| self.completed_count.load(SeqCst) >= number);
+    }
+
+    /// Reports the first token on a thread of its own, and meanwhile the completion.
+    fn run(&self, sink: &dyn CompletionSink, response: QuerySampleResponse<'_>) {
+        let number = self.begun_count.load(SeqCst);
+        thread::scope(|scope| {
+            scope.spawn(|| sink.first_token(&[response]));
+            wait_until(|| self.begun_count.load(SeqCst) > number);
+            sink.complete(&[response]);
+            self.completed_count.store(number + 1, SeqCst);
+        });
+    }
+}
+
+fn wait_until(condition: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < PATIENCE, "it does not come");
+        thread::yield_now();
+    }
 }
 
 impl PlainEngine {
@@ -104,6 +141,9 @@ impl Engine for PlainEngine {
     fn complete(&self, responses: &[EngineResponse<'_>]) {
         let mut samples = self.samples.lock().unwrap();
         for response in responses {
+            if self.race.is_some() && !self.first_tokens.lock().unwrap().contains(&response.id) {
+                self.wrong_count.fetch_add(1, SeqCst);
+            }
             match samples.get_mut(&response.id) {
                 Some(data @ None) => *data = Some(response.data.to_vec()),
                 _ => _ = self.wrong_count.fetch_add(1, SeqCst),
@@ -113,7 +153,12 @@ impl Engine for PlainEngine {
         self.changed.notify_all();
     }
 
-    fn first_tokens(&self, _responses: &[EngineResponse<'_>]) {}
+    fn first_tokens(&self, responses: &[EngineResponse<'_>]) {
+        if let Some(race) = &self.race {
+            race.wait_for_completion();
+        }
+        self.first_tokens.lock().unwrap().extend(responses.iter().map(|response| response.id));
+    }
 }
 
 /// Treatment of a sample by a system.
@@ -133,6 +178,7 @@ struct Direct {
     sink: Arc<dyn CompletionSink>,
     manner: Manner,
     flush_count: AtomicU64,
+    race: Option<Arc<Race>>,
 }
 
 impl SystemUnderTest for Direct {
@@ -147,8 +193,10 @@ impl SystemUnderTest for Direct {
                 Manner::Fails(index) if index == sample.index.0 => SampleStatus::FAILED,
                 _ => SampleStatus::OK,
             };
-            let response = QuerySampleResponse { id: sample.id, status, data: &data, token_count: 0 };
+            let token_count = if self.race.is_some() { 5 } else { 0 };
+            let response = QuerySampleResponse { id: sample.id, status, data: &data, token_count };
             match self.manner {
+                _ if self.race.is_some() => self.race.iter().for_each(|race| race.run(&*self.sink, response)),
                 Manner::Keeps(sequence) if sample.id.0 & 0xffff == sequence => {}
                 Manner::Twice => self.sink.complete(&[response, response]),
                 Manner::Invented => {
@@ -184,7 +232,8 @@ impl Bed {
         let options = LoadGenOptions { watchdog_ms: 300, ..LoadGenOptions::default() };
         let loadgen = LoadGen::new(settings.clone(), Arc::new(RealClock::new()), options);
         let loadgen = loadgen.with_engine(Arc::clone(&engine) as Arc<dyn Engine>);
-        let system = Arc::new(Direct { sink: loadgen.sink(), manner, flush_count: AtomicU64::new(0) });
+        let race = engine.race.clone();
+        let system = Arc::new(Direct { sink: loadgen.sink(), manner, flush_count: AtomicU64::new(0), race });
         let test = EngineTest {
             settings,
             user_configs: Vec::new(),
@@ -294,6 +343,19 @@ fn completions_against_the_rules_do_not_reach_the_engine() {
 }
 
 #[test]
+fn a_first_token_reaches_the_engine_before_the_completion_that_meets_it() {
+    let engine = PlainEngine { race: Some(Arc::default()), ..PlainEngine::default() };
+    let settings = TestSettings { use_token_latencies: true, ..settings(Scenario::SingleStream) };
+    let bed = Bed::with(settings, Manner::Once, engine);
+    let outcome = bed.outcome();
+    let answered = outcome.samples().filter(|sample| sample.answered_latency_ns().is_some()).count();
+    assert_eq!((answered, bed.engine.data().len()), (50, 50));
+    assert_eq!(bed.engine.first_tokens.lock().unwrap().len(), 50);
+    assert!(bed.engine.data().iter().all(|data| data.len() == 8), "what was left has its data");
+    assert_eq!(outcome.violation_count(ViolationKind::NoFirstToken), 0);
+}
+
+#[test]
 fn a_failed_sample_is_an_empty_response_of_the_engine() {
     let settings = TestSettings { mode: TestMode::AccuracyOnly, ..settings(Scenario::Offline) };
     let bed = Bed::new(settings, Manner::Fails(7));
@@ -361,7 +423,7 @@ fn a_second_stop_gives_up_what_is_outstanding() {
     let loadgen = LoadGen::new(bed.test.settings.clone(), Arc::new(RealClock::new()), options);
     bed.loadgen = loadgen.with_engine(Arc::clone(&bed.engine) as Arc<dyn Engine>);
     let (sink, manner) = (bed.loadgen.sink(), Manner::Keeps(2));
-    bed.system = Arc::new(Direct { sink, manner, flush_count: AtomicU64::new(0) });
+    bed.system = Arc::new(Direct { sink, manner, flush_count: AtomicU64::new(0), race: None });
     let stop = bed.loadgen.stop_handle();
     let outcome = thread::scope(|scope| {
         scope.spawn(|| {

@@ -78,8 +78,10 @@ def _answer(tensor: Tensor, value: Any, count: int, what: str, varies: bool) -> 
 def joined(answers: list[Any], count: int) -> tuple[Any, int]:
     """Returns the bytes of all samples one after another, and those of one; or a list of the bytes of each, and 0."""
     np = numpy()
+    if count == 0:
+        return b"", 0
     if any(isinstance(answer, list) for answer in answers):
         return [b"".join(answer[at].tobytes() for answer in answers) for at in range(count)], 0
     rows = [np.ascontiguousarray(answer).reshape(count, -1).view(np.uint8) for answer in answers]
     data = (rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)).tobytes()
-    return data, len(data) // count if count else 0
+    return data, len(data) // count

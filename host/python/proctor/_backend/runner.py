@@ -16,7 +16,7 @@ from .._errors import BackendError
 from .answers import Answers, answers_of
 from .manifest import MANIFEST, manifest_of
 from .text import close, listed
-from .work import Batch, Model, Query
+from .work import Batch, Model, Query, positions_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -139,13 +139,14 @@ def flush_streams() -> None:
 class Runner:
     """Runs the batches of one instance. The outputs lie in rooms that the plugin copies from."""
 
-    __slots__ = ("_arrays", "_batch", "_execute", "_of_size", "_title")
+    __slots__ = ("_arrays", "_execute", "_model", "_of_size", "_positions", "_title")
 
-    def __init__(self, made: Any, model: Model, native: Any, rooms: Sequence[bytearray]) -> None:
+    def __init__(self, made: Any, model: Model, rooms: Sequence[bytearray]) -> None:
         array = numpy().ndarray
         self._execute = made.execute
         self._title = f"{type(made).__name__}.execute"
-        self._batch = Batch(model, native)
+        self._model = model
+        self._positions = positions_of(model.inputs)
         rows = max(model.batch_size_max, 1)
         self._arrays = {
             tensor.name: array((rows, *tensor.shape), tensor.dtype, room)
@@ -153,19 +154,17 @@ class Runner:
         }
         self._of_size: dict[int, dict[str, NDArray[Any]]] = {}
 
-    def __call__(self, size: int) -> Optional[tuple[Optional[list[int]], Optional[list[int]], dict[int, str]]]:
+    def __call__(
+        self, size: int, native: Any
+    ) -> Optional[tuple[Optional[list[int]], Optional[list[int]], dict[int, str]]]:
         """Runs a batch; returns nothing, or sizes of the last output, token counts and failures."""
-        batch = self._batch
         outputs = self._of_size.get(size)
         if outputs is None:
             outputs = self._of_size[size] = {name: array[:size] for name, array in self._arrays.items()}
-        batch._size = size
-        batch._outputs = outputs
-        batch._asked = False
+        batch = Batch(self._model, self._positions, native, size, outputs)
         answer = self._execute(batch)
-        batch.inputs._arrays.clear()
         if answer is not None:
-            self._take(answer, outputs, size)
+            self._take(answer, batch, outputs, size)
         elif not batch._asked and outputs and len(batch._failures) < size:
             names = listed(outputs)
             raise BackendError(
@@ -175,21 +174,13 @@ class Runner:
             return None
         return (batch._sizes, batch._counts, batch._failures)
 
-    def reset(self) -> None:
-        """Forgets what was said about the batch before."""
-        batch = self._batch
-        batch.inputs._arrays.clear()
-        batch._sizes = batch._counts = None
-        batch._failures = {}
-
-    def _take(self, answer: Answers, outputs: dict[str, NDArray[Any]], size: int) -> None:
+    def _take(self, answer: Answers, batch: Batch, outputs: dict[str, NDArray[Any]], size: int) -> None:
         if len(outputs) == 1:
             # The usual case, in few steps.
             ((_, target),) = outputs.items()
             if type(answer) is type(target) and answer.dtype == target.dtype and answer.shape == target.shape:
                 target[...] = answer
                 return
-        batch = self._batch
         answers = answers_of(batch.model, answer, size, f"{self._title} returned")
         for target, value in zip(outputs.values(), answers):
             if not isinstance(value, list):
@@ -203,15 +194,16 @@ class Runner:
 class Issuer:
     """Hands queries to the object of a backend that takes whole ones."""
 
-    __slots__ = ("_made", "_model")
+    __slots__ = ("_made", "_model", "_positions")
 
     def __init__(self, made: Any, model: Model) -> None:
         self._made = made
         self._model = model
+        self._positions = positions_of(model.inputs)
 
     def issue(self, native: Any, size: int, offset: int, total: int) -> None:
         """Hands a query over, or a part of one."""
-        self._made.issue(Query(self._model, native, size, offset, total))
+        self._made.issue(Query(self._model, self._positions, native, size, offset, total))
 
     def flush(self) -> None:
         """Says that no further query comes."""

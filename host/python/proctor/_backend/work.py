@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Union
 
@@ -64,6 +65,11 @@ class Model:
         self._host.progress(done, total, task)
 
 
+def positions_of(tensors: Sequence[Tensor]) -> dict[str, int]:
+    """Returns the positions of tensors by their names."""
+    return {tensor.name: at for at, tensor in enumerate(tensors)}
+
+
 class Inputs(Mapping[str, "NDArray[Any]"]):
     """The inputs by name: each a read-only array over all samples, whose first dimension is the samples.
 
@@ -102,11 +108,11 @@ class Work:
 
     __slots__ = ("_native", "inputs", "model")
 
-    def __init__(self, model: Model, native: Any) -> None:
+    def __init__(self, model: Model, positions: Mapping[str, int], native: Any) -> None:
         #: The model that was loaded.
         self.model = model
         #: The inputs by name, each an array over all samples.
-        self.inputs = Inputs({tensor.name: at for at, tensor in enumerate(model.inputs)}, native)
+        self.inputs = Inputs(positions, native)
         self._native = native
 
     def views(self, name: str) -> list[NDArray[Any]]:
@@ -136,15 +142,18 @@ class Work:
 
 
 class Batch(Work):
-    """The samples of one call of ``execute``. It is theirs for the call alone: the next one uses the same object."""
+    """The samples of one call of ``execute``, during that call. Afterwards it is over: it has no inputs and takes no
+    tokens."""
 
     __slots__ = ("_asked", "_counts", "_failures", "_outputs", "_size", "_sizes")
 
-    def __init__(self, model: Model, native: Any) -> None:
-        super().__init__(model, native)
+    def __init__(
+        self, model: Model, positions: Mapping[str, int], native: Any, size: int, outputs: dict[str, NDArray[Any]]
+    ) -> None:
+        super().__init__(model, positions, native)
         self._asked = False
-        self._outputs: dict[str, NDArray[Any]] = {}
-        self._size = 0
+        self._outputs = outputs
+        self._size = size
         self._sizes: Optional[list[int]] = None
         self._counts: Optional[list[int]] = None
         self._failures: dict[int, str] = {}
@@ -154,9 +163,12 @@ class Batch(Work):
 
     @property
     def outputs(self) -> dict[str, NDArray[Any]]:
-        """The outputs by name, each an array over all samples, to be written in place. The host copies them after the
-        call; the arrays are used again for the next one."""
-        self._asked = True
+        """The outputs by name, each an array over all samples, to be written in place: zero where nothing is written.
+        The host copies them after the call; the arrays are used again for the next one."""
+        if not self._asked:
+            self._asked = True
+            for array in self._outputs.values():
+                array.fill(0)
         return self._outputs
 
     def fail(self, position: int, reason: str) -> None:
@@ -192,8 +204,10 @@ class Query(Work):
 
     __slots__ = ("_size", "offset", "total")
 
-    def __init__(self, model: Model, native: Any, size: int, offset: int, total: int) -> None:
-        super().__init__(model, native)
+    def __init__(
+        self, model: Model, positions: Mapping[str, int], native: Any, size: int, offset: int, total: int
+    ) -> None:
+        super().__init__(model, positions, native)
         self._size = size
         #: Number of samples of the query that came before, if it comes in parts.
         self.offset = offset
@@ -211,7 +225,7 @@ class Query(Work):
     ) -> None:
         """Answers all samples, or those at ``positions``: with an array, one for each output, or arrays by name, whose
         first dimension is these samples."""
-        chosen = None if positions is None else [int(position) for position in positions]
+        chosen = None if positions is None else [index(position) for position in positions]
         count = self._size if chosen is None else len(chosen)
         counts = None if token_counts is None else [int(tokens) for tokens in token_counts]
         if counts is not None and len(counts) != count:
@@ -222,5 +236,5 @@ class Query(Work):
 
     def fail(self, reason: str, positions: Optional[Sequence[int]] = None) -> None:
         """Reports that all samples that are not completed yet failed, or those at ``positions``."""
-        chosen = None if positions is None else [int(position) for position in positions]
+        chosen = None if positions is None else [index(position) for position in positions]
         self._native.fail(chosen, str(reason))

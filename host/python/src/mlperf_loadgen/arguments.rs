@@ -56,36 +56,26 @@ fn other_type(value: Borrowed<'_, '_, PyAny>, expected: impl fmt::Display) -> Py
     PyTypeError::new_err(format!("expected {expected}, not {shown}"))
 }
 
-impl FromPyObject<'_, '_> for Unsigned {
-    type Error = PyErr;
+/// Takes what the number inside takes.
+macro_rules! numbers {
+    ($($name:ident: $expected:literal;)*) => {
+        $(
+            impl FromPyObject<'_, '_> for $name {
+                type Error = PyErr;
 
-    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        value.extract().map(Self).map_err(|_: PyErr| other_type(value, "a whole number from 0 to 2**64 - 1"))
-    }
+                fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+                    value.extract().map(Self).map_err(|_: PyErr| other_type(value, $expected))
+                }
+            }
+        )*
+    };
 }
 
-impl FromPyObject<'_, '_> for Signed {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        value.extract().map(Self).map_err(|_: PyErr| other_type(value, "a whole number of 32 bits"))
-    }
-}
-
-impl FromPyObject<'_, '_> for Long {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        value.extract().map(Self).map_err(|_: PyErr| other_type(value, "a whole number of 64 bits"))
-    }
-}
-
-impl FromPyObject<'_, '_> for Float {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        value.extract().map(Self).map_err(|_: PyErr| other_type(value, "a number"))
-    }
+numbers! {
+    Unsigned: "a whole number from 0 to 2**64 - 1";
+    Signed: "a whole number of 32 bits";
+    Long: "a whole number of 64 bits";
+    Float: "a number";
 }
 
 impl FromPyObject<'_, '_> for Switch {

@@ -56,7 +56,7 @@ fn keep(object: Object) -> u64 {
 /// Returns the system behind a handle.
 ///
 /// # Errors
-/// If there is none.
+/// `ValueError` if the handle belongs to a library, or to nothing.
 pub(super) fn system(handle: u64) -> PyResult<Arc<System>> {
     match OBJECTS.lock().get(&handle) {
         Some(Object::System(system)) => Ok(Arc::clone(system)),
@@ -68,7 +68,7 @@ pub(super) fn system(handle: u64) -> PyResult<Arc<System>> {
 /// Returns the library behind a handle.
 ///
 /// # Errors
-/// If there is none.
+/// `ValueError` if the handle belongs to a system, or to nothing.
 pub(super) fn library(handle: u64) -> PyResult<Arc<Library>> {
     match OBJECTS.lock().get(&handle) {
         Some(Object::Library(library)) => Ok(Arc::clone(library)),

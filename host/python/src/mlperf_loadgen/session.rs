@@ -10,7 +10,7 @@ use std::{
         },
     },
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use parking_lot::{Mutex, RwLock};
@@ -18,7 +18,10 @@ use proctor_loadgen::{Progress, StopHandle};
 use proctor_vocabulary::CompletionSink;
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 
-use crate::turn::Turn;
+use crate::{
+    turn::Turn,
+    waiting::{END_LIMIT, END_LOOK},
+};
 
 /// The test that takes completions.
 static CURRENT: RwLock<Option<Arc<Session>>> = RwLock::new(None);
@@ -28,11 +31,6 @@ static IS_UNDER_WAY: AtomicBool = AtomicBool::new(false);
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 /// Number of threads that have released the interpreter's lock for a completion.
 static RELEASED_COUNT: AtomicU64 = AtomicU64::new(0);
-
-/// Longest time that the end of the interpreter waits for a test, whose callback may never return.
-const END_LIMIT: Duration = Duration::from_secs(10);
-/// Time between two looks whether the test is over.
-const END_LOOK: Duration = Duration::from_millis(1);
 
 thread_local! {
     static IS_IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
@@ -137,7 +135,7 @@ impl Session {
     /// Returns the test that runs.
     ///
     /// # Errors
-    /// If there is none.
+    /// `RuntimeError` if no test is running.
     pub(super) fn current() -> PyResult<Arc<Self>> {
         let current = CURRENT.read().clone();
         current.ok_or_else(|| {

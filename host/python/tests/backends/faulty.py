@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import proctor
+from faults import end_by
 
 FAULTS = [
     "none", "returned", "list", "shape", "dtype", "nothing", "name", "raise", "raise_late", "interrupt", "exit", "end",
@@ -63,10 +64,7 @@ class Faulty:
             return 1 / 0
         if self.fault == "raise_late" and self.calls > 20:
             return self.missing
-        if self.fault == "interrupt":
-            raise KeyboardInterrupt
-        if self.fault == "exit":
-            sys.exit(3)
+        end_by(self.fault)
         if self.fault == "end":
             os._exit(5)
         if self.fault == "end_in_thread" and self.calls == 20:

@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import proctor
+from faults import end_by
 
 FAULTS = [
     "none", "inline", "raise", "interrupt", "exit", "twice", "drop", "never", "never_late", "callback", "fail", "tokens", "shape",
@@ -31,10 +32,7 @@ class Queries:
     def issue(self, query):
         if self.fault == "raise":
             raise RuntimeError("the device is gone")
-        if self.fault == "interrupt":
-            raise KeyboardInterrupt
-        if self.fault == "exit":
-            sys.exit(3)
+        end_by(self.fault)
         self.count += 1
         if self.fault == "never" or self.fault == "never_late" and self.count > 50:
             self.held.append(query)

@@ -94,8 +94,8 @@ fn an_exception_fails_its_samples_and_its_traceback_is_in_the_result() {
     for (fault, text) in [
         ("raise", "ZeroDivisionError: division by zero (at faulty.py:"),
         ("raise_late", "AttributeError: 'Faulty' object has no attribute 'missing'"),
-        ("interrupt", "KeyboardInterrupt (at faulty.py:"),
-        ("exit", "SystemExit: 3 (at faulty.py:"),
+        ("interrupt", "KeyboardInterrupt (at faults.py:"),
+        ("exit", "SystemExit: 3 (at faults.py:"),
         ("fail_one", "the first one is unreadable"),
     ] {
         let run = run_with(&bench, fault, &short("SingleStream"));
@@ -140,6 +140,19 @@ fn tokens_and_answers_that_vary_are_told() {
         run.assert_valid();
         assert!(run.result()["performance_run"]["figures"]["tokens"].is_object(), "{}", run.result());
     }
+}
+
+#[test]
+fn tokens_of_a_batch_that_is_over_do_not_count_for_the_next() {
+    let Some(bench) = bench() else { return };
+    let run = bench.run(&format!(
+        "--benchmark llama-small-generate --plugin {} --set tokens.late=true --mode performance {} \
+         --set single_stream_expected_latency_ns=2000",
+        backend("tokens.py"),
+        short("SingleStream")
+    ));
+    run.assert_valid();
+    assert!(run.finished.stderr.contains("the batch is over"), "{}", run.finished);
 }
 
 #[test]

@@ -81,6 +81,8 @@ pub enum Rule {
     Order,
     /// An engine judges as this load generator does.
     EngineVerdict,
+    /// An engine logs no error.
+    EngineError,
     /// The library unloads the samples that it has loaded.
     Unload,
     /// The search for the peak finds it.
@@ -257,6 +259,7 @@ impl Rule {
             Self::Interrupted => "interrupted",
             Self::Order => "sample_order",
             Self::EngineVerdict => "engine_verdict",
+            Self::EngineError => "engine_error",
             Self::Unload | Self::PeakFound | Self::Caller => "other",
         }
     }
@@ -323,12 +326,16 @@ impl Finding {
         Self::objection(Rule::Caller, Scope::Caller, Cause::Caller(Fault(Arc::new(fault))), advice)
     }
 
-    /// Creates a finding about the verdict of an engine, which displays as `fault`; it makes the test INVALID if the
-    /// rule is `broken`.
+    /// Creates a finding from the logs of an engine, about its rule; it displays as `fault`, and makes the test INVALID
+    /// if the rule is `broken`.
     #[must_use]
-    pub fn of_engine(fault: impl fmt::Display + fmt::Debug + Send + Sync + 'static, is_broken: bool) -> Self {
+    pub fn of_engine(
+        rule: Rule,
+        fault: impl fmt::Display + fmt::Debug + Send + Sync + 'static,
+        is_broken: bool,
+    ) -> Self {
         let status = if is_broken { Status::Broken } else { Status::Met };
-        Self { rule: Rule::EngineVerdict, status, ..Self::of_caller(fault, None) }
+        Self { rule, status, ..Self::of_caller(fault, None) }
     }
 
     /// Creates a finding that makes the run INVALID and does not concern a single test. `fault` displays as a sentence,

@@ -33,8 +33,9 @@ pub(crate) fn of_phase(
     });
     let unload = phase.unload_error.clone().map(|error| objection(Rule::Unload, Cause::Unload(error), None));
     let order = phase.wrong_samples.clone().map(|wrong| {
-        let advice =
-            "take the LoadGen of the round whose seeds and rules the run has, and give it the same settings";
+        // The standard library of GCC 10 and older makes other samples of the same random numbers.
+        let advice = "take the LoadGen of the round whose seeds and rules the run has, compiled by GCC 11 or later, \
+                      and give it the same settings";
         objection(Rule::Order, Cause::Order(wrong), Some(advice))
     });
     missing.into_iter().chain(stalled).chain(order).chain(unload)

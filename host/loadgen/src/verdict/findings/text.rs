@@ -133,6 +133,7 @@ impl Finding {
             | Rule::PeakFound
             | Rule::Order
             | Rule::EngineVerdict
+            | Rule::EngineError
             | Rule::Caller => self.rule.name().to_owned(),
         }
     }

@@ -27,8 +27,8 @@ fn what_fails_is_failed_and_named() {
     let Some(bench) = bench() else { return };
     for (fault, text) in [
         ("raise", "RuntimeError: the device is gone (at queries.py:"),
-        ("interrupt", "KeyboardInterrupt (at queries.py:"),
-        ("exit", "SystemExit: 3 (at queries.py:"),
+        ("interrupt", "KeyboardInterrupt (at faults.py:"),
+        ("exit", "SystemExit: 3 (at faults.py:"),
         ("drop", "let go of the query without completing this sample"),
         ("fail", "the device is busy"),
         ("shape", "\"logits\" as float32[1, 7] instead of float32[1, 10]"),

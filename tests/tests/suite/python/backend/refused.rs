@@ -1,4 +1,4 @@
-//! Files and manifests that cannot be: each is told by file and name.
+//! Files without a backend and manifests with a mistake: the error names the file and the class.
 
 use proctor_tests::short;
 

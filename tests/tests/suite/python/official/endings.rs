@@ -4,12 +4,47 @@ use proctor_tests::{INTERRUPTED, Run};
 
 use super::{bench, run};
 
+/// A module around the installed one, whose every test logs an error of its own at its end.
+const WITH_AN_ERROR: &str = r#"
+import importlib.machinery, importlib.util, os, sys
+
+us, here = sys.modules[__name__], os.path.dirname(__file__)
+paths = [path for path in sys.path if os.path.realpath(path) != os.path.realpath(here)]
+spec = importlib.machinery.PathFinder.find_spec(__name__, paths)
+official = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(official)
+# The extension puts itself there.
+sys.modules[__name__] = us
+globals().update({name: value for name, value in vars(official).items() if not name.startswith("__")})
+
+def StartTestWithLogSettings(sut, qsl, settings, logs, audit):
+    official.StartTestWithLogSettings(sut, qsl, settings, logs, audit)
+    with open(os.path.join(os.fsdecode(logs.log_output.outdir), "mlperf_log_detail.txt"), "a") as log:
+        print(':::MLLOG {"key": "error_runtime", "value": "a token is lost", "metadata": {"is_error": true}}', file=log)
+"#;
+
 #[test]
 fn a_run_that_is_too_short_is_invalid() {
     let Some(bench) = bench() else { return };
     let flags = "--engine official --plugin mock --scenario Server --mode performance --target-qps 100 \
                  --duration 200ms --set min_query_count=10 --set floor=false --set server_target_latency_ns=1";
     bench.run(flags).assert_invalid(&["latency"]);
+}
+
+#[test]
+fn an_error_in_the_log_makes_the_run_invalid() {
+    let Some(bench) = bench() else { return };
+    bench.write("other/mlperf_loadgen.py", WITH_AN_ERROR);
+    for flags in ["--mode performance", ""] {
+        let flags = format!("--plugin cpu-rnn --loadgen ./other {flags}");
+        let run = run(&bench, "Offline", &flags);
+        run.assert_invalid(&["the official LoadGen logged an error, error_runtime: a token is lost"]);
+        let log = run.text("mlperf_log_detail.txt");
+        assert!(log.contains("\"result_validity\", \"value\": \"VALID\""), "{log}");
+        let test = &run.result()["performance_run"];
+        let findings = test["findings"].as_array().unwrap_or_else(|| panic!("{test}"));
+        assert!(findings.iter().any(|finding| finding["rule"] == "engine_error"), "{findings:?}");
+    }
 }
 
 #[test]

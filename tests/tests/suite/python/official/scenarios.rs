@@ -130,6 +130,33 @@ fn a_user_file_reaches_loadgen_and_makes_no_error() {
 }
 
 #[test]
+fn both_tests_of_a_process_have_their_own_settings_and_no_error() {
+    for scenario in ["Server", "SingleStream"] {
+        let Some(bench) = bench() else { return };
+        let general = "*.Server.min_query_count = 40\n*.*.performance_sample_count_override = 64\n";
+        let general = bench.write("mlperf.conf", general);
+        let user = bench.write("user.conf", "*.Server.target_qps = 250\n*.*.min_duration = 150\n");
+        let flags = format!(
+            "--plugin mock --scenario {scenario} --set rules=v6.1 --set floor=false --mlperf-conf {} --user-conf {} \
+             --set server_target_latency_ns=600000000000 --set single_stream_expected_latency_ns=2000",
+            general.display(),
+            user.display()
+        );
+        let official = bench.run(&format!("--engine official {flags}"));
+        let ours = Bench::new().run(&flags);
+        for (log, mode) in LOGS.into_iter().zip(["AccuracyOnly", "PerformanceOnly"]) {
+            assert_no_errors(&official, log);
+            let (theirs, ours) = (settings(&official.text(log)), settings(&ours.text(log)));
+            assert_eq!(theirs, ours, "{scenario}, {log}");
+            assert_eq!(
+                (&theirs["effective_test_mode"], &theirs["effective_min_duration_ms"]),
+                (&mode.into(), &150.into())
+            );
+        }
+    }
+}
+
+#[test]
 fn first_tokens_and_token_counts_reach_loadgen() {
     for scenario in ["SingleStream", "Server", "Offline"] {
         let Some(bench) = bench() else { return };
