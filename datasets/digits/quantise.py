@@ -130,8 +130,8 @@ def int8(model, largest, wrong_by=1.0):
                 graph.copy(node, [now[x]])
                 now[y], scale_of[y] = graph.pair(y, scale_of[x]), scale_of[x]
             case other:
-                raise ValueError(f"{SOURCE.name} has a {other}, which is not known here")
-    return rebuilt(model, "digits-cnn-int8", graph.nodes, graph.initializers)
+                raise ValueError(f"{model.graph.name} has a {other}, which is not known here")
+    return rebuilt(model, f"{model.graph.name}-int8", graph.nodes, graph.initializers)
 
 
 # ---- 16 bits ---------------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def f16(model):
         nodes.append(copy)
     nodes.append(helper.make_node("Cast", ["logits_f16"], ["logits"], to=TensorProto.FLOAT))
     initializers = [numpy_helper.from_array(value, name) for name, value in halved.items()]
-    return rebuilt(model, "digits-cnn-f16", nodes, initializers)
+    return rebuilt(model, f"{model.graph.name}-f16", nodes, initializers)
 
 
 # ---- All together ----------------------------------------------------------------------------------------------------

@@ -73,16 +73,26 @@ pub fn read_verified(path: &Path, expected: &str, listed_in: &str) -> Result<Vec
     })
 }
 
-/// A folder whose files are listed in `checksums.sha256`, in the form that `sha256sum` writes and checks.
+/// A folder whose files are listed with their checksums: in its `checksums.sha256`, in the form that `sha256sum` writes
+/// and checks, or in the code of a data set.
 #[derive(Debug, Clone)]
 pub struct VerifiedFolder {
     folder: PathBuf,
     sums: BTreeMap<String, String>,
+    /// Place of the list, for errors.
+    listed_in: &'static str,
 }
 
 impl VerifiedFolder {
     /// Name of the list within the folder.
     pub const LIST: &'static str = "checksums.sha256";
+
+    /// Returns a folder whose files have these names and sums.
+    #[must_use]
+    pub fn listed(folder: PathBuf, files: &[(&str, &str)]) -> Self {
+        let sums = files.iter().map(|(name, sum)| ((*name).to_owned(), (*sum).to_owned())).collect();
+        Self { folder, sums, listed_in: "the project" }
+    }
 
     /// Reads the list of a folder.
     ///
@@ -101,7 +111,7 @@ impl VerifiedFolder {
                 return Err(malformed(format!("line {} lists \"{name}\" a second time", number + 1)));
             }
         }
-        Ok(Self { folder: folder.to_owned(), sums })
+        Ok(Self { folder: folder.to_owned(), sums, listed_in: Self::LIST })
     }
 
     /// Returns the names of the files that are listed, in order.
@@ -123,7 +133,7 @@ impl VerifiedFolder {
         let not_listed =
             || DatasetError::NotListed { list: self.folder.join(Self::LIST), file: file.to_owned() };
         let sum = self.sums.get(file).ok_or_else(not_listed)?;
-        read_verified(&self.path(file), sum, Self::LIST)
+        read_verified(&self.path(file), sum, self.listed_in)
     }
 }
 
@@ -157,6 +167,16 @@ mod tests {
         let opened = VerifiedFolder::open(folder.path()).unwrap();
         assert_eq!(opened.files().collect::<Vec<_>>(), ["a.bin"]);
         assert_eq!(opened.read("a.bin").unwrap(), b"abc");
+    }
+
+    #[test]
+    fn a_file_as_the_code_lists_it_is_read_and_no_other() {
+        let folder = folder("");
+        let listed = |sum: &str| VerifiedFolder::listed(folder.path().to_owned(), &[("a.bin", sum)]);
+        assert_eq!(listed(ABC).read("a.bin").unwrap(), b"abc");
+        assert!(matches!(listed(ABC).read("b.bin"), Err(DatasetError::NotListed { .. })));
+        let error = listed(&ABC.replace('b', "c")).read("a.bin").unwrap_err().to_string();
+        assert!(error.contains("but the project says ca7816"), "{error}");
     }
 
     #[test]

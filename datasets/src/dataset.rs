@@ -1,6 +1,6 @@
 //! The trait of data sets, and their registry.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, path::PathBuf};
 
 use proctor_vocabulary::{
     ElementType, SampleIndex, TensorSpec,
@@ -64,6 +64,17 @@ pub enum Open {
         /// Opens the folder, whose files are verified when they are read.
         open: fn(&VerifiedFolder) -> Result<Box<dyn Dataset>, DatasetError>,
     },
+    /// The data set is free, and is fetched by `host data get`. The program that runs on it opens it.
+    Obtained {
+        /// Name of its folder below a data root; data sets may share one.
+        folder: &'static str,
+        /// The files of the samples, each with its SHA-256.
+        files: &'static [(&'static str, &'static str)],
+        /// Describes the files, and where they come from.
+        layout: &'static str,
+        /// Opens the folder, whose files are verified when they are read.
+        open: fn(&VerifiedFolder) -> Result<Box<dyn Dataset>, DatasetError>,
+    },
     /// The program that runs on the data set makes the samples, and there is no folder.
     Made {
         /// Describes how the samples are made.
@@ -73,7 +84,10 @@ pub enum Open {
     },
     /// The data set lies in the layout that it is published in. The program `host-data` alone has the reader, with the
     /// decoders, and prepares its samples.
-    Published,
+    Published {
+        /// Name of its folder below a data root; data sets may share one.
+        folder: &'static str,
+    },
 }
 
 /// The model and the amount that a data set is opened for.
@@ -87,6 +101,21 @@ pub struct DatasetRequest<'a> {
     pub inputs: &'a [TensorSpec],
     /// Number of samples to generate, for a data set without its own number.
     pub sample_count: u64,
+}
+
+impl Open {
+    /// Returns a folder of the data set, with the checksums of its files.
+    ///
+    /// # Errors
+    /// If there has to be a list of checksums in the folder, and it is missing or malformed.
+    pub fn verified(&self, folder: PathBuf) -> Result<VerifiedFolder, DatasetError> {
+        match self {
+            Self::Obtained { files, .. } => Ok(VerifiedFolder::listed(folder, files)),
+            Self::Bundled { .. } | Self::Made { .. } | Self::Published { .. } => {
+                VerifiedFolder::open(&folder)
+            }
+        }
+    }
 }
 
 inventory::collect!(DatasetEntry);
@@ -108,13 +137,32 @@ pub fn dataset_entries() -> Vec<&'static DatasetEntry> {
 /// Tells if there is a data set of this name that `host-data` alone can open.
 #[must_use]
 pub fn is_published(name: &str) -> bool {
-    way_to(name).is_some_and(|open| matches!(open, Open::Published))
+    way_to(name).is_some_and(|open| matches!(open, Open::Published { .. }))
+}
+
+/// Tells if there is a data set of this name whose licence lets anyone pass its samples on: it comes with the project,
+/// or `host data get` fetches it.
+#[must_use]
+pub fn is_free(name: &str) -> bool {
+    way_to(name).is_some_and(|open| matches!(open, Open::Bundled { .. } | Open::Obtained { .. }))
 }
 
 /// Tells if there is a data set of this name that comes with the project.
 #[must_use]
 pub fn is_bundled(name: &str) -> bool {
     way_to(name).is_some_and(|open| matches!(open, Open::Bundled { .. }))
+}
+
+/// Returns the name of the folder of a data set below a data root: its own name, unless it shares the folder of
+/// another.
+#[must_use]
+pub fn folder_of(name: &str) -> &str {
+    match way_to(name) {
+        Some(Open::Published { folder } | Open::Bundled { folder, .. } | Open::Obtained { folder, .. }) => {
+            folder
+        }
+        Some(Open::Made { .. }) | None => name,
+    }
 }
 
 fn way_to(name: &str) -> Option<Open> {
@@ -137,9 +185,11 @@ pub fn open_dataset(name: &str, root: &DataRoot) -> Result<Box<dyn Dataset>, Dat
 pub fn open_dataset_for(name: &str, request: &DatasetRequest<'_>) -> Result<Box<dyn Dataset>, DatasetError> {
     let entry = registry::find(inventory::iter::<DatasetEntry>(), name)?;
     match entry.open {
-        Open::Bundled { folder, open, .. } => open(&VerifiedFolder::open(&request.root.find(folder)?)?),
+        Open::Bundled { folder, open, .. } | Open::Obtained { folder, open, .. } => {
+            open(&entry.open.verified(request.root.find(folder)?)?)
+        }
         Open::Made { open, .. } => open(request),
-        Open::Published => Err(DatasetError::Elsewhere(entry.name)),
+        Open::Published { .. } => Err(DatasetError::Elsewhere(entry.name)),
     }
 }
 
@@ -158,6 +208,10 @@ mod tests {
     fn a_published_data_set_is_known_and_not_opened_here() {
         assert!(is_published("imagenet") && !is_published("digits") && !is_published("image-net"));
         assert!(is_bundled("digits") && !is_bundled("imagenet") && !is_bundled("digit"));
+        assert!(is_free("digits") && is_free("fashion-mnist") && !is_free("imagenet"));
+        let folders =
+            ["fashion-mnist-calibration", "photographs-boxes", "imagenet", "image-net"].map(folder_of);
+        assert_eq!(folders, ["fashion-mnist", "photographs", "imagenet", "image-net"]);
         let error = open_dataset("imagenet", &DataRoot::search()).err().unwrap();
         assert!(matches!(error, DatasetError::Elsewhere("imagenet")), "{error}");
     }

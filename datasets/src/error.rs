@@ -4,6 +4,8 @@ use std::{io, path::PathBuf};
 
 use proctor_vocabulary::{printable, registry::UnknownName};
 
+use crate::obtainable::obtainable;
+
 /// Reason why a data set could not be opened or read. Paths and the content of files are shown [`printable`].
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each sentence says what its values are")]
@@ -14,8 +16,9 @@ pub enum DatasetError {
     #[error("data set \"{0}\" is opened by the program host-data alone, which has its reader")]
     Elsewhere(&'static str),
     #[error(
-        "\"{wanted}\" not found in {}; say where the data are with --set data_root=DIR, where DIR/{wanted} exists",
-        list(looked_in)
+        "\"{wanted}\" not found in {}; {}say where the data are with --set data_root=DIR, where DIR/{wanted} exists",
+        list(looked_in),
+        how_to_get(wanted)
     )]
     NotFound {
         wanted: String,
@@ -80,6 +83,11 @@ pub enum IdxError {
     Size { shape: Vec<usize>, got: usize },
 }
 
+/// Returns advice for a file or a folder that can be fetched.
+fn how_to_get(wanted: &str) -> String {
+    obtainable(wanted).map(|name| format!("get it with `host data get {name}`, or ")).unwrap_or_default()
+}
+
 fn list(folders: &[PathBuf]) -> String {
     let names: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
     if names.is_empty() { "any folder".to_owned() } else { names.join(", ") }
@@ -88,6 +96,20 @@ fn list(folders: &[PathBuf]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_can_be_fetched_comes_with_the_command() {
+        let not_found = |wanted: &str| {
+            DatasetError::NotFound { wanted: wanted.to_owned(), looked_in: vec!["here".into()] }.to_string()
+        };
+        let text = not_found("minilm-int8/model.onnx");
+        assert!(
+            text.contains("; get it with `host data get minilm-int8`, or say where the data are "),
+            "{text}"
+        );
+        let text = not_found("digits");
+        assert!(text.contains("not found in here; say where the data are "), "{text}");
+    }
 
     #[test]
     fn text_of_files_is_shown_without_control_characters() {

@@ -5,10 +5,13 @@
 //! from which a plugin reads aligned tensors while a set is loaded.
 //!
 //! # Where things are
-//! - `dataset`: the registry; `published`: the names of those that only `host-data` can open; `digits`: a whole one;
+//! - `dataset`: the registry; `published`: the names of those that only `host-data` can open; `obtainable`: the names
+//!   of everything that it fetches; `digits`, `sentences`: whole data sets that come with the project;
+//!   `fashion_mnist`: one that is fetched;
 //! - `idx`, `npy`, `text_file`, `checksum`: the formats of files; `root`: where data lie;
-//! - `store`: samples in RAM; `memory`: whose RAM;
-//! - `rows`: how rows of clicks become samples; `librispeech`: which recordings are samples.
+//! - `store`: samples in RAM; `store/memory`: whose RAM;
+//! - `rows`: how rows of clicks become samples; `librispeech`: which recordings are samples; `photographs`: which
+//!   pictures.
 //!
 //! # Choices
 //! - A data set has no labels. Nothing here can read them, so nothing here can pass them to a plugin; the accuracy
@@ -48,26 +51,34 @@ mod checksum;
 mod dataset;
 mod digits;
 mod error;
+mod fashion_mnist;
 mod idx;
 pub mod librispeech;
-mod memory;
 pub mod npy;
+mod obtainable;
+pub mod photographs;
 mod published;
 mod root;
 mod rows;
+mod sentences;
 mod store;
 mod text_file;
 
 pub use checksum::{VerifiedFolder, read_file, read_verified, sha256_hex, sha256_of_file};
 pub use dataset::{
-    Dataset, DatasetEntry, DatasetRequest, Open, RawSample, dataset_entries, is_bundled, is_published,
-    open_dataset, open_dataset_for,
+    Dataset, DatasetEntry, DatasetRequest, Open, RawSample, dataset_entries, folder_of, is_bundled, is_free,
+    is_published, open_dataset, open_dataset_for,
 };
 pub use digits::DigitsPart;
 pub use error::{DatasetError, IdxError};
+pub use fashion_mnist::FashionMnistPart;
 pub use idx::IdxArray;
-pub use memory::{ALIGNMENT_BYTES, MemoryRange, OwnMemory, PAGE_BYTES, SampleMemory};
+pub use obtainable::{OBTAINABLE, obtainable};
 pub use root::DataRoot;
 pub use rows::RowAggregation;
-pub use store::{FillError, SampleStore, StoreError};
+pub use sentences::sentences;
+pub use store::{
+    FillError, SampleStore, StoreError,
+    memory::{ALIGNMENT_BYTES, MemoryRange, OwnMemory, PAGE_BYTES, SampleMemory},
+};
 pub use text_file::{TextFault, check_text_start, read_named_text, read_text, text_of};

@@ -1,11 +1,13 @@
 //! Preprocessed samples in RAM, which a query sample library loads and a plugin reads.
 
+pub(crate) mod memory;
+
 use std::{num::NonZero, thread};
 
 use parking_lot::Mutex;
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
-use crate::memory::{ItemBuffer, Items, OwnMemory, SampleMemory};
+use self::memory::{ItemBuffer, Items, OwnMemory, SampleMemory};
 
 /// Reason why one sample could not be prepared.
 pub type FillError = Box<dyn std::error::Error + Send + Sync>;

@@ -28,6 +28,12 @@ impl<'a> Attributes<'a> {
         }
     }
 
+    /// Returns the attributes of a node, known or not, for a program that passes the node on as it is.
+    #[must_use]
+    pub fn of(node: &'a NodeProto) -> Self {
+        Self(&node.attribute)
+    }
+
     fn get(self, name: &str, kind: i32) -> Result<Option<&'a AttributeProto>, String> {
         let found = self.0.iter().find(|attribute| attribute.name.as_deref() == Some(name));
         match found {

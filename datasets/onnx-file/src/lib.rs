@@ -10,6 +10,7 @@
 
 mod attributes;
 mod build;
+mod classes;
 mod convert;
 mod elements;
 mod error;
@@ -25,6 +26,7 @@ mod tensor;
 
 pub use attributes::Attributes;
 pub use build::{Attribute, GraphBuilder};
+pub use classes::ClassOutput;
 pub use convert::{Conversion, ConvertError};
 pub use elements::{ValueType, data_type, value_type};
 pub use error::OnnxFileError;

@@ -51,6 +51,7 @@ pub(crate) const ENTRY: Published = Published {
         Ok(Opened { paths, ..Opened::new(dataset, names, missing_count) })
     }),
     verify,
+    checksums: None,
     note,
     calibration: CalibrationLists::of_samples(
         "calibration/BraTS/brats_cal_images_list.py: 40 cases of the folds 0, 2, 3 and 4, not of the data set",

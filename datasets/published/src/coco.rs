@@ -20,6 +20,7 @@ use crate::{
 const COLLECTION: Collection = Collection {
     list: "annotations/instances_val2017.json",
     pictures: "val2017",
+    lists_all: true,
     counts: Counts {
         images: Some(5000),
         annotated: Some(4952),
@@ -36,6 +37,7 @@ pub(crate) const ENTRY: Published = Published {
     layout,
     open: OpenFolder::Samples(|folder| open(folder).map(Opened::files)),
     verify,
+    checksums: None,
     note: |_| None,
     calibration: CalibrationLists::of_files(
         "calibration/COCO/coco_cal_images_list.txt: 500 pictures for training, in train2017.zip: --files says where they are",
@@ -98,15 +100,19 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
 /// # Errors
 /// If the folder is not empty, or cannot be written.
 pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
+    drawn(&COLLECTION).generate(folder, request)
+}
+
+/// Returns how pictures with boxes of COCO's categories are drawn for a collection.
+pub(crate) fn drawn(collection: &Collection) -> Drawn<'_> {
     let ids = (1..=90).filter(|id| !GIVEN_UP.contains(id));
     Drawn {
-        collection: &COLLECTION,
+        collection,
         categories: ids.map(|id| (id, format!("category {id}"))).collect(),
         levels: [5, 4, 4],
         image_id: |number| 139 + 146 * number,
         file_name: |id| format!("{id:012}.jpg"),
     }
-    .generate(folder, request)
 }
 
 #[cfg(test)]

@@ -128,6 +128,8 @@ pub enum Problem {
     Twice { key: &'static str, value: String },
     #[error("it names \"{name}\", which lies outside of the data set: correct the name")]
     Outside { name: String },
+    #[error("it has no line for the recording \"{name}\": restore it")]
+    NoTranscript { name: String },
 }
 
 impl Problem {

@@ -20,6 +20,8 @@ pub struct Published {
     pub open: OpenFolder,
     /// Checks everything in a folder, and lists the faults.
     pub verify: Verify,
+    /// Checksums that `verify` holds the files against, with their source; `None` if there are none for it.
+    pub checksums: Option<&'static str>,
     /// Returns a note on the samples of a folder that a user must know, if any.
     pub note: fn(&Path) -> Option<String>,
     /// The calibration samples that MLPerf Inference publishes for it.

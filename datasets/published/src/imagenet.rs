@@ -5,7 +5,7 @@
 mod generate;
 mod list;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use proctor_datasets::{DatasetError, read_text};
 
@@ -35,6 +35,7 @@ pub(crate) const ENTRY: Published = Published {
     layout,
     open: OpenFolder::Samples(|folder| open(folder).map(Opened::files)),
     verify,
+    checksums: None,
     note: |_| None,
     calibration: CalibrationLists::of_files(
         "calibration/ImageNet/cal_image_list_option_1.txt or cal_image_list_option_2.txt, not both: 500 pictures each, of the validation set itself",
@@ -48,9 +49,20 @@ pub(crate) const ENTRY: Published = Published {
 /// [`DatasetError::Read`] or [`DatasetError::Malformed`] for the list: a line that is not a path and a label, a path
 /// that leads elsewhere or is there twice, or none of the pictures there.
 pub fn open(folder: &Path) -> Result<FileSamples, DatasetError> {
-    let path = folder.join(LIST);
-    let malformed = |reason| DatasetError::Malformed { path: path.clone(), reason };
-    let text = read_text(&path)?;
+    open_list("imagenet", folder, &folder.join(LIST))
+}
+
+/// Opens the pictures of a list of this form as a data set.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_list(
+    dataset: &'static str,
+    folder: &Path,
+    path: &Path,
+) -> Result<FileSamples, DatasetError> {
+    let malformed = |reason| DatasetError::Malformed { path: path.to_owned(), reason };
+    let text = read_text(path)?;
     let list = List::parse(&text);
     // A wrong label is for the one who reads labels.
     let is_of_labels = |fault: &LineFault| matches!(fault, LineFault::Label { .. });
@@ -58,7 +70,7 @@ pub fn open(folder: &Path) -> Result<FileSamples, DatasetError> {
         return Err(malformed(format!("line {number} {fault}; correct the line")));
     }
     let files = list.names.into_iter().map(|name| (name.to_owned(), folder.join(name)));
-    FileSamples::of_list("imagenet", &path, files)
+    FileSamples::of_list(dataset, path, files)
 }
 
 /// Returns the text on the files, and on how to get them.
@@ -80,13 +92,27 @@ its lines is that of the samples.
 /// If the note of a generated set cannot be read. Everything else is a defect.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let expected = Generate::of_folder(folder)?.map_or(SAMPLE_COUNT, |request| request.sample_count);
-    let path = folder.join(LIST);
-    let defect = |problem| Defect { path: path.clone(), problem };
+    let (mut defects, listed) = verify_list(folder, &folder.join(LIST), Some(expected), progress);
+    if let Some(paths) = listed {
+        defects.extend(pictures_not_listed(&paths, LIST));
+    }
+    Ok(defects)
+}
+
+/// Checks the lines of a list of this form, and its pictures. Returns the defects, and the files that it names, if it
+/// can be read.
+pub(crate) fn verify_list(
+    folder: &Path,
+    path: &Path,
+    expected: Option<u64>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> (Vec<Defect>, Option<Vec<PathBuf>>) {
+    let defect = |problem| Defect { path: path.to_owned(), problem };
     let mut defects = Vec::new();
-    let Some(text) = look_at(&path, None, &mut defects) else { return Ok(defects) };
+    let Some(text) = look_at(path, None, &mut defects) else { return (defects, None) };
     let list = List::parse(&text);
     let got = text.lines().count() as u64;
-    if got != expected {
+    if let Some(expected) = expected.filter(|expected| *expected != got) {
         defects.push(defect(Problem::Count { things: "lines", expected, got }));
     }
     defects.extend(list.faults.into_iter().map(|(number, fault)| defect(Problem::Line { number, fault })));
@@ -96,8 +122,7 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
         defects.extend(check_picture(path).err());
     }
     progress(paths.len() as u64, paths.len() as u64);
-    defects.extend(pictures_not_listed(&paths, LIST));
-    Ok(defects)
+    (defects, Some(paths))
 }
 
 #[cfg(test)]

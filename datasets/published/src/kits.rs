@@ -36,6 +36,7 @@ pub(crate) const ENTRY: Published = Published {
     layout,
     open: OpenFolder::Samples(|folder| open(folder).map(Opened::files)),
     verify,
+    checksums: None,
     note: |_| None,
     calibration: CalibrationLists {
         open_listed: Some(open_listed),

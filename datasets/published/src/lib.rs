@@ -52,7 +52,9 @@ mod images;
 mod instances;
 pub mod kits;
 pub mod librispeech;
+pub mod librivox;
 pub mod open_images;
+pub mod photographs;
 pub mod squad;
 mod texts;
 mod volumes;
@@ -69,8 +71,11 @@ pub const PUBLISHED: &[Published] = &[
     coco::ENTRY,
     coco::ANNOTATED,
     open_images::ENTRY,
+    photographs::ENTRY,
+    photographs::BOXED,
     wmt::ENTRY,
     librispeech::ENTRY,
+    librivox::ENTRY,
     squad::ENTRY,
     kits::ENTRY,
     brats::ENTRY,

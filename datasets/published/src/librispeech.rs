@@ -2,7 +2,7 @@
 //!
 //! Source of the layout: MLPerf Inference, `speech_recognition/rnnt`.
 
-mod generate;
+pub(crate) mod generate;
 mod manifest;
 
 use std::{
@@ -37,6 +37,7 @@ pub(crate) const ENTRY: Published = Published {
         Ok(Opened::new(dataset, names, missing_count))
     }),
     verify,
+    checksums: None,
     note: |_| None,
     calibration: CalibrationLists::of_samples(
         "calibration/LibriSpeech/calibration_files.txt: 500 recordings of train-clean-100, not of the data set",

@@ -21,6 +21,7 @@ use crate::{
 const COLLECTION: Collection = Collection {
     list: "annotations/openimages-mlperf.json",
     pictures: "",
+    lists_all: true,
     counts: Counts { images: Some(24_781), annotated: None, annotations: None, categories: Some(264) },
 };
 
@@ -29,6 +30,7 @@ pub(crate) const ENTRY: Published = Published {
     layout,
     open: OpenFolder::Samples(|folder| open(folder).map(Opened::files)),
     verify,
+    checksums: None,
     note: |_| None,
     calibration: CalibrationLists::of_files(
         "calibration/openimages/openimages_cal_images_list.txt: 500 pictures for training: --files says where they are",

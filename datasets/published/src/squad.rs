@@ -42,6 +42,9 @@ pub(crate) const ENTRY: Published = Published {
         Ok(Opened::new(dataset, names, 0))
     }),
     verify,
+    checksums: Some(
+        "MD5 of both files: dev-v1.1.json as torchtext and others have it, and the vocabulary of BERT, uncased",
+    ),
     note: |_| None,
     calibration: CalibrationLists::of_samples(
         "calibration/SQuAD-v1.1/bert-calibration.txt or bert_calibration_qas_ids.txt, not both: 100 rows or questions of the data set itself",

@@ -42,6 +42,7 @@ pub(crate) const ENTRY: Published = Published {
     layout,
     open: OpenFolder::Samples(|folder| Ok(Opened::new(open(folder)?, Vec::new(), 0))),
     verify,
+    checksums: Some("MD5 of the four files, as verify_dataset.sh of MLPerf Inference has them"),
     note: |_| None,
     calibration: CalibrationLists::of_samples(
         "calibration/translation/calibration_data.tok.bpe.en: sentences for training, not of the data set",

@@ -11,11 +11,12 @@ use crate::{
     inputs::InputRecipe,
 };
 
-const NAME: &str = "generated";
+/// Name of the data set.
+pub const GENERATED: &str = "generated";
 
 inventory::submit! {
     DatasetEntry {
-        name: NAME,
+        name: GENERATED,
         about: "the inputs of a model, from a fixed seed",
         open: Open::Made {
             layout: "\
@@ -62,7 +63,7 @@ impl Generated {
 
 impl Dataset for Generated {
     fn name(&self) -> &str {
-        NAME
+        GENERATED
     }
 
     fn sample_count(&self) -> u64 {
@@ -90,7 +91,7 @@ mod tests {
 
     fn open(model: &str, inputs: &[TensorSpec]) -> Result<Box<dyn Dataset>, DatasetError> {
         let root = DataRoot::search();
-        open_dataset_for(NAME, &DatasetRequest { root: &root, model, inputs, sample_count: 5 })
+        open_dataset_for(GENERATED, &DatasetRequest { root: &root, model, inputs, sample_count: 5 })
     }
 
     fn spec(name: &str, element_type: ElementType, shape: &[usize]) -> TensorSpec {

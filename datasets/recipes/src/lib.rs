@@ -7,7 +7,8 @@
 //! # Where things are
 //! - `weights`, `inputs`, `stream`: the values; `catalogue`, `networks`, `rnn_layer`: the names;
 //! - `models`: a file for each with its ONNX graph, those that find boxes in `models/detection`;
-//! - `files`, `write`: the files on disk; `dataset`: the data set `generated`.
+//! - `files`, `write`: the files on disk; `dataset`: the data set `generated`;
+//! - `prompts`: texts of our own for a published model, the data set `smollm2-prompts`.
 //!
 //! # Choices
 //! - All values come from one counter-based stream, [`Stream`], so other programs can generate them too: the scripts in
@@ -32,7 +33,7 @@
 //! ```
 //!
 //! # Limits
-//! Weights are f32. A program that needs the data set `generated` must link this crate.
+//! Weights are f32. A program that needs the data set `generated` or `smollm2-prompts` must link this crate.
 
 #![forbid(unsafe_code)]
 
@@ -43,12 +44,14 @@ mod files;
 mod inputs;
 mod models;
 mod networks;
+mod prompts;
 mod rnn_layer;
 mod stream;
 mod weights;
 mod write;
 
 pub use catalogue::{input_recipe, model_names, recipe};
+pub use dataset::GENERATED;
 pub use error::RecipeError;
 pub use files::{GeneratedFile, GeneratedModel, check_format, find_model, find_or_make_model, make_model};
 pub use inputs::{InputRecipe, InputTensor, InputValues};

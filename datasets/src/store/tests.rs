@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use proctor_vocabulary::ElementType;
 use proptest::prelude::*;
 
+use super::memory::ALIGNMENT_BYTES;
 use super::*;
-use crate::memory::ALIGNMENT_BYTES;
 
 /// Two inputs of 12 and 3 bytes; both are filled with the index.
 fn store(limit_bytes: u64) -> SampleStore {

@@ -2,14 +2,15 @@
 //!
 //! A [`Vocabulary`] numbers tokens. [`BertTokenizer`] splits a text into tokens of one. [`Features`] splits the
 //! questions and contexts of SQuAD into the rows that BERT reads, and finds the texts that its logits point to.
-//! [`BpeVocabulary`] does the same for sentences that are already split into tokens.
+//! [`BpeVocabulary`] does the same for sentences that are already split into tokens. [`BytePairTokenizer`] splits a
+//! text as GPT-2 does, with the vocabulary of a GGUF file.
 //!
 //! # Where things are
 //! - `vocabulary`: tokens by number; `vocabulary_file`: which of two files a folder has, the other being
 //!   `tokenizer_json`;
 //! - `basic`: the words of a text; `bert`: the pieces that the vocabulary has of them; `unicode`: their characters;
 //! - `squad`: questions and contexts as rows, and texts from their logits;
-//! - `bpe`: sentences that are already split.
+//! - `bpe`: sentences that are already split; `byte_pair`: the tokenizer of decoders such as SmolLM2.
 //!
 //! # Choices
 //! - Questions go in and answers come out as text; the correct answers are read elsewhere. The same features therefore
@@ -37,14 +38,15 @@
 //! ```
 //!
 //! # Limits
-//! Of `tokenizer.json` files, only the uncased BERT one is read; any other is refused. Characters that Unicode has
-//! assigned since the reference's Python count as what they are now.
+//! Of `tokenizer.json` files, only the uncased BERT one is read, and of GGUF files only those of SmolLM2; any other is
+//! refused. Characters that Unicode has assigned since the reference's Python count as what they are now.
 
 #![forbid(unsafe_code)]
 
 mod basic;
 mod bert;
 mod bpe;
+mod byte_pair;
 mod squad;
 mod tokenizer_json;
 mod unicode;
@@ -54,6 +56,7 @@ mod vocabulary_file;
 pub use basic::basic_tokens;
 pub use bert::BertTokenizer;
 pub use bpe::{BpeVocabulary, END_OF_SENTENCE, START_OF_SENTENCE, UNKNOWN};
+pub use byte_pair::{BytePairError, BytePairTokenizer};
 pub use squad::{AnswerError, Candidate, Context, Feature, Features, Logits, LogitsError, Question, Windows};
 pub use vocabulary::{Vocabulary, VocabularyError};
 pub use vocabulary_file::VocabularyFile;

@@ -1,5 +1,7 @@
 //! Text from elsewhere, as terminals and XML are given it.
 
+pub(crate) mod odd_space;
+
 use std::{
     borrow::Cow,
     fmt::{Display, Write},

@@ -65,6 +65,7 @@ pub(crate) const ENTRY: Published = Published {
         Ok(Opened::new(dataset, names, 0))
     }),
     verify,
+    checksums: None,
     note: |_| None,
     calibration: CalibrationLists::of_samples(
         "calibration/CriteoTerabyte/README.md: the first 128,000 rows of the second half of day 23, rows of the data set itself",

@@ -21,6 +21,8 @@ pub(crate) struct Collection {
     pub(crate) list: &'static str,
     /// Folder within the data set's that names of pictures are relative to.
     pub(crate) pictures: &'static str,
+    /// Whether the list has all pictures of their folders.
+    pub(crate) lists_all: bool,
     /// Numbers of the published set.
     pub(crate) counts: Counts,
 }
@@ -140,7 +142,9 @@ impl Collection {
             defects.extend(self.check_image(image, path).err());
         }
         progress(paths.len() as u64, paths.len() as u64);
-        defects.extend(pictures_not_listed(&paths, self.list));
+        if self.lists_all {
+            defects.extend(pictures_not_listed(&paths, self.list));
+        }
         defects
     }
 

@@ -50,7 +50,8 @@ pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     write_file(&folder.join(MANIFEST), manifest.as_bytes())
 }
 
-fn transcript(stream: Stream) -> String {
+/// Returns words of letters and apostrophes.
+pub(crate) fn transcript(stream: Stream) -> String {
     let word = |number: u32| {
         let stream = stream.of_sample(number.into());
         let letters = 1 + stream.below(0, LETTERS_MAX);
@@ -66,7 +67,8 @@ fn transcript(stream: Stream) -> String {
     words.join(" ")
 }
 
-fn samples(transcript: &str) -> Vec<i16> {
+/// Returns a tone for each character.
+pub(crate) fn samples(transcript: &str) -> Vec<i16> {
     let mut samples = Vec::with_capacity(transcript.len() * CHARACTER_SAMPLES);
     for character in transcript.bytes() {
         let label =

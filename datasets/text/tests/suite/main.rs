@@ -2,4 +2,5 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
 
+mod byte_pair;
 mod differential;
