@@ -9,8 +9,9 @@ use crate::{
 };
 
 const NAME: &str = "copy";
+const ABOUT: &str = "bytes that are the tensors already, of any type and shape";
 
-inventory::submit! { PipelineEntry { name: NAME, version: 1, build } }
+inventory::submit! { PipelineEntry { name: NAME, about: ABOUT, version: 1, build } }
 
 struct Copied {
     outputs: Vec<TensorSpec>,

@@ -27,10 +27,15 @@ const HASH_RANGE: u32 = 40_000_000;
 const ELEMENT_BYTES: usize = 4;
 
 const DLRM: &str = "criteo-dlrm";
+const DLRM_ABOUT: &str =
+    "rows of clicks, as f32 [rows, 13] of logarithms and i32 [rows, 26] of rows of tables";
 const DLRM_V2: &str = "criteo-dlrm-v2";
+const DLRM_V2_ABOUT: &str = "rows of clicks, as f32 [rows, 13] and i32 [rows, k] of each feature";
 
-inventory::submit! { PipelineEntry { name: DLRM, version: 1, build: build_dlrm } }
-inventory::submit! { PipelineEntry { name: DLRM_V2, version: 2, build: build_dlrm_v2 } }
+inventory::submit! { PipelineEntry { name: DLRM, about: DLRM_ABOUT, version: 1, build: build_dlrm } }
+inventory::submit! {
+    PipelineEntry { name: DLRM_V2, about: DLRM_V2_ABOUT, version: 2, build: build_dlrm_v2 }
+}
 
 /// Rows of hashes.
 struct Dlrm([TensorSpec; 2]);

@@ -1,4 +1,4 @@
-//! Numbers of tokens as tensors of any type of integer.
+//! Numbers of tokens as tensors of any type of integer, and pipelines of one row with its length.
 
 use proctor_datasets::RawSample;
 use proctor_vocabulary::{
@@ -6,7 +6,10 @@ use proctor_vocabulary::{
     TensorSpec,
 };
 
-use crate::error::PreprocessError;
+use crate::{
+    error::PreprocessError,
+    pipeline::{Pipeline, describe},
+};
 
 /// Types that tensors of integers can have.
 const TYPES: [ElementType; 8] = [I8, I16, I32, I64, U8, U16, U32, U64];
@@ -92,5 +95,52 @@ pub(crate) fn too_great(pipeline: &str, input: &TensorSpec) -> impl FnOnce(i32) 
         pipeline: pipeline.to_owned(),
         reads: format!("numbers that {} has, for {input}", input.element_type),
         got: format!("one with {number}"),
+    }
+}
+
+/// Tokens as one row, which is filled to the length of the model, and their number. A sample is i32 `[n]`.
+pub(crate) struct RowWithLength {
+    name: &'static str,
+    /// The number that fills the row.
+    filler: i32,
+    outputs: [TensorSpec; 2],
+}
+
+impl RowWithLength {
+    /// Builds the pipeline of this name.
+    ///
+    /// # Errors
+    /// [`PreprocessError::Outputs`] if the model takes other inputs than a row and a length.
+    pub(crate) fn build(
+        name: &'static str,
+        filler: i32,
+        inputs: &[TensorSpec],
+    ) -> Result<Box<dyn Pipeline>, PreprocessError> {
+        match inputs {
+            [tokens, length] if is_row(tokens) && is_row(length) && length.shape == [1] => {
+                Ok(Box::new(Self { name, filler, outputs: [tokens.clone(), length.clone()] }))
+            }
+            _ => Err(PreprocessError::Outputs {
+                pipeline: name.to_owned(),
+                makes: "integers of shape [n] for the tokens and of shape [1] for their number".to_owned(),
+                wanted: describe(inputs),
+            }),
+        }
+    }
+}
+
+impl Pipeline for RowWithLength {
+    fn outputs(&self) -> &[TensorSpec] {
+        &self.outputs
+    }
+
+    fn run(&self, sample: &RawSample<'_>, tensors: &mut [&mut [u8]]) -> Result<(), PreprocessError> {
+        let [tokens, length] = &self.outputs;
+        let [first, second] = tensors else { panic!("two tensors expected, got {}", tensors.len()) };
+        let numbers = rows(self.name, sample, 1, tokens.element_count())?;
+        // A row in memory is far shorter than 2^31.
+        let count = i32::try_from(numbers.len()).unwrap_or(i32::MAX);
+        fill(tokens, first, numbers.iter().copied(), self.filler).map_err(too_great(self.name, tokens))?;
+        fill(length, second, std::iter::once(count), 0).map_err(too_great(self.name, length))
     }
 }

@@ -8,6 +8,8 @@
 //! - A pipeline is built for the inputs that the benchmark declares and refuses those that it cannot make. A mismatch
 //!   is therefore found before anything is loaded, and the sizes of all tensors are known up front.
 //! - It writes in place and keeps nothing, so one pipeline serves any number of threads.
+//! - A definition of a benchmark names a registered pipeline or gives the steps of its own, on pictures:
+//!   [`Preprocessing`] is either.
 //! - A plugin may choose another layout for an input: MLPerf's rules leave transpositions and numerical formats open
 //!   (inference rules v5.0, section 7.1). [`with_forms`] adds the conversion after the pipeline.
 //! - All of it happens before the first query. Anything a task counts as timed belongs to the plugin.
@@ -36,16 +38,26 @@
 
 mod copy;
 mod criteo;
+pub mod decoded;
 mod digits;
 mod error;
+mod fashion_mnist;
 mod form;
+mod grey;
+mod image;
 mod integers;
 mod pipeline;
+mod preprocessing;
+mod prompt;
 mod squad_bert;
 mod wmt_gnmt;
 
-pub use error::PreprocessError;
+pub use decoded::pipeline_names;
+pub use error::{PreprocessError, StepsFault};
 pub use form::{FormError, in_form, with_forms};
+pub use image::{BuildSteps, Channels, ImageInput, ImageSteps, ImageStepsEntry, ResizeMethod};
 pub use pipeline::{
-    BuildPipeline, Pipeline, PipelineEntry, build_pipeline, describe, pipeline_entries, pipeline_version,
+    BuildPipeline, Pipeline, PipelineEntry, PipelineName, build_pipeline, describe, pipeline_entries,
+    pipeline_version,
 };
+pub use preprocessing::Preprocessing;

@@ -45,6 +45,8 @@ pub type BuildPipeline = fn(&[TensorSpec]) -> Result<Box<dyn Pipeline>, Preproce
 pub struct PipelineEntry {
     /// The name in benchmark definitions.
     pub name: &'static str,
+    /// Describes in a line of which samples it makes which tensors, for lists.
+    pub about: &'static str,
     /// Version of its output: it changes whenever the same sample becomes other bytes, so that no outdated samples are
     /// used.
     pub version: u32,
@@ -53,6 +55,23 @@ pub struct PipelineEntry {
 }
 
 inventory::collect!(PipelineEntry);
+
+/// A pipeline as lists have it, whether or not the program has its code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PipelineName {
+    /// The name in benchmark definitions.
+    pub name: &'static str,
+    /// Describes in a line of which samples it makes which tensors.
+    pub about: &'static str,
+}
+
+impl PipelineName {
+    /// Returns the entry of the pipeline, with its code.
+    #[must_use]
+    pub const fn entry(self, version: u32, build: BuildPipeline) -> PipelineEntry {
+        PipelineEntry { name: self.name, about: self.about, version, build }
+    }
+}
 
 impl Named for PipelineEntry {
     const KIND: &'static str = "preprocessing";

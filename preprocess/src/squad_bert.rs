@@ -12,8 +12,9 @@ use crate::{
 };
 
 const NAME: &str = "squad-bert";
+const ABOUT: &str = "question and context, as integers [n]: tokens, mask and segments, padded";
 
-inventory::submit! { PipelineEntry { name: NAME, version: 1, build } }
+inventory::submit! { PipelineEntry { name: NAME, about: ABOUT, version: 1, build } }
 
 /// The part of a row that an input of the model takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,51 +2,19 @@
 //!
 //! A sample is i32 `[n]`.
 
-use proctor_datasets::RawSample;
-use proctor_vocabulary::TensorSpec;
-
-use crate::{
-    error::PreprocessError,
-    integers::{fill, is_row, rows, too_great},
-    pipeline::{Pipeline, PipelineEntry, describe},
-};
+use crate::{integers::RowWithLength, pipeline::PipelineEntry};
 
 const NAME: &str = "wmt-gnmt";
+const ABOUT: &str = "sentence, as integers [n] of tokens, padded, with their number";
 /// The number of the token that fills sentences: the end of a sentence, as in the reference implementation.
 const FILLER: i32 = 2;
 
-inventory::submit! { PipelineEntry { name: NAME, version: 1, build } }
-
-struct WmtGnmt {
-    outputs: [TensorSpec; 2],
-}
-
-fn build(inputs: &[TensorSpec]) -> Result<Box<dyn Pipeline>, PreprocessError> {
-    match inputs {
-        [tokens, length] if is_row(tokens) && is_row(length) && length.shape == [1] => {
-            Ok(Box::new(WmtGnmt { outputs: [tokens.clone(), length.clone()] }))
-        }
-        _ => Err(PreprocessError::Outputs {
-            pipeline: NAME.to_owned(),
-            makes: "integers of shape [n] for the tokens and of shape [1] for their number".to_owned(),
-            wanted: describe(inputs),
-        }),
-    }
-}
-
-impl Pipeline for WmtGnmt {
-    fn outputs(&self) -> &[TensorSpec] {
-        &self.outputs
-    }
-
-    fn run(&self, sample: &RawSample<'_>, tensors: &mut [&mut [u8]]) -> Result<(), PreprocessError> {
-        let [tokens, length] = &self.outputs;
-        let [first, second] = tensors else { panic!("two tensors expected, got {}", tensors.len()) };
-        let numbers = rows(NAME, sample, 1, tokens.element_count())?;
-        // A row in memory is far shorter than 2^31.
-        let count = i32::try_from(numbers.len()).unwrap_or(i32::MAX);
-        fill(tokens, first, numbers.iter().copied(), FILLER).map_err(too_great(NAME, tokens))?;
-        fill(length, second, std::iter::once(count), 0).map_err(too_great(NAME, length))
+inventory::submit! {
+    PipelineEntry {
+        name: NAME,
+        about: ABOUT,
+        version: 1,
+        build: |inputs| RowWithLength::build(NAME, FILLER, inputs),
     }
 }
 
@@ -54,7 +22,11 @@ impl Pipeline for WmtGnmt {
 mod tests {
     use std::borrow::Cow;
 
-    use proctor_vocabulary::ElementType::{self, F32, I8, I32, I64};
+    use proctor_datasets::RawSample;
+    use proctor_vocabulary::{
+        ElementType::{self, F32, I8, I32, I64},
+        TensorSpec,
+    };
 
     use super::*;
     use crate::pipeline::build_pipeline;

@@ -16,6 +16,9 @@
 //! | `coco-ssd-resnet34-tf` | f32 `[3, h, w]` | bilinear in f32, less 123.68, 116.78, 103.94 |
 //! | `open-images-retinanet` | f32 `[3, h, w]` | bilinear in f32, to 0..1 |
 //!
+//! `image` makes f32 or u8, in either layout, by the steps of a definition's own,
+//! [`ImageSteps`](proctor_preprocess::ImageSteps). The pipelines above are such steps with fixed numbers.
+//!
 //! # Choices
 //! - The bytes are exactly those of the references: libjpeg-turbo, OpenCV's resizing and Pillow's. So are the f32
 //!   values of OpenCV's own code. If OpenCV uses Intel's library to resize f32, it differs from its own code by at most

@@ -10,6 +10,8 @@ use std::ops::Range;
 use proctor_jpeg_file::{Part, Picture};
 use pulp::{Arch, WithSimd};
 
+use self::antialiased::Curve;
+
 /// The way in which the pixels of a picture in another size are made, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
@@ -20,6 +22,8 @@ pub enum Method {
     Linear,
     /// Pillow's `BILINEAR`: averages over triangles that are as wide as the picture shrinks, with factors of 22 bits.
     Antialiased,
+    /// Pillow's `BICUBIC`: likewise, with cubic curves in the place of triangles.
+    Cubic,
 }
 
 /// One side of a picture resized to another length, and the range of it that is needed.
@@ -69,7 +73,7 @@ impl Resize {
             Work::Copy => side.wanted.clone(),
             Work::Boxes(..) | Work::Area => area::needed(side),
             Work::Linear { is_area } => linear::needed(side, is_area),
-            Work::Antialiased => antialiased::needed(side),
+            Work::Antialiased(curve) => antialiased::needed(side, curve),
         };
         let (columns, rows) = (range(&self.columns), range(&self.rows));
         Part { left: columns.start, top: rows.start, width: columns.len(), height: rows.len() }
@@ -94,7 +98,8 @@ impl Resize {
             return Work::Copy;
         }
         match self.method {
-            Method::Antialiased => Work::Antialiased,
+            Method::Antialiased => Work::Antialiased(Curve::Triangle),
+            Method::Cubic => Work::Antialiased(Curve::Cubic),
             Method::Linear if is_boxes && boxes == (2, 2) => Work::Boxes(2, 2),
             Method::Linear => Work::Linear { is_area: false },
             Method::Area if x < 1.0 || y < 1.0 => Work::Linear { is_area: true },
@@ -115,8 +120,8 @@ enum Work {
     Area,
     /// Between two pixels, where `is_area` with the factors of `INTER_AREA` for sides that get longer.
     Linear { is_area: bool },
-    /// Interpolation as in Pillow.
-    Antialiased,
+    /// Averages as in Pillow, with factors along a curve.
+    Antialiased(Curve),
 }
 
 struct Apply<'a> {
@@ -138,7 +143,7 @@ impl WithSimd for Apply<'_> {
             Work::Boxes(width, height) => area::boxes(&source, columns, rows, width, height),
             Work::Area => area::averages(&source, columns, rows),
             Work::Linear { is_area } => linear::between(&source, columns, rows, is_area),
-            Work::Antialiased => antialiased::averages(&source, columns, rows),
+            Work::Antialiased(curve) => antialiased::averages(&source, columns, rows, curve),
         }
     }
 }

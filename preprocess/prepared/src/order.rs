@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use proctor_datasets::RowAggregation;
+use proctor_preprocess::Preprocessing;
 use serde::{Deserialize, Serialize};
 
 use crate::recipe::{Input, Recipe};
@@ -15,8 +16,8 @@ pub struct Order {
     pub dataset: String,
     /// The folder that it lies in.
     pub folder: PathBuf,
-    /// Name of the pipeline.
-    pub preprocessing: String,
+    /// Name of the pipeline, or its steps.
+    pub preprocessing: Preprocessing,
     /// Grouping of rows into samples, for a data set of clicks.
     pub rows: RowAggregation,
     /// The tensors of a sample.

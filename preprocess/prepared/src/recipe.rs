@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use proctor_datasets::{RowAggregation, sha256_hex};
+use proctor_preprocess::Preprocessing;
 use proctor_vocabulary::{ElementType, InputForm, Layout, Quantization, TensorSpec};
 use serde::{Deserialize, Serialize};
 
@@ -15,9 +16,9 @@ pub struct Recipe {
     pub dataset: String,
     /// Sum that differs when the data set does.
     pub contents: String,
-    /// Name of the pipeline.
-    pub preprocessing: String,
-    /// Version of the pipeline.
+    /// Name of the pipeline, or its steps.
+    pub preprocessing: Preprocessing,
+    /// Version of the code of the pipeline.
     pub version: u32,
     /// Grouping of rows into samples, for a data set of clicks.
     #[serde(default, skip_serializing_if = "is_default")]

@@ -3,15 +3,15 @@
 //! A sample is the bytes of a WAV or FLAC file.
 
 use proctor_datasets::RawSample;
-use proctor_preprocess::{Pipeline, PipelineEntry, PreprocessError};
+use proctor_preprocess::{Pipeline, PreprocessError, decoded};
 use proctor_sound_file::{Format, SoundError, decode};
 use proctor_vocabulary::{ElementType, TensorSpec};
 
-const NAME: &str = "librispeech-rnnt";
+const NAME: &str = decoded::LIBRISPEECH_RNNT.name;
 /// The least sample becomes -1. The quotient is exact in f32: the divisor is a power of two.
 const FULL_SCALE: f32 = 32_768.0;
 
-inventory::submit! { PipelineEntry { name: NAME, version: 2, build } }
+inventory::submit! { decoded::LIBRISPEECH_RNNT.entry(2, build) }
 
 /// Returns the waveform of a sound file of 16 kHz and one channel.
 ///

@@ -11,7 +11,7 @@
 
 use proctor_datasets::RawSample;
 use proctor_nifti_file::{AxisOrder, Image, NiftiError, Volume, bundle};
-use proctor_preprocess::{Pipeline, PipelineEntry, PreprocessError, describe};
+use proctor_preprocess::{Pipeline, PreprocessError, decoded, describe};
 use proctor_vocabulary::{ElementType, TensorSpec};
 use rayon::prelude::*;
 
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Name of the pipeline.
-pub const NAME: &str = "brats-3d-unet";
+pub const NAME: &str = decoded::BRATS_3D_UNET.name;
 /// The modalities of a case, in the order of the channels and of the files of a sample.
 pub const MODALITIES: [&str; 4] = ["t1", "t1ce", "t2", "flair"];
 /// Extents of the model's input, without channels.
@@ -36,7 +36,7 @@ const SHAPE: [usize; 4] = [MODALITIES.len(), ROOM[0], ROOM[1], ROOM[2]];
 /// Added to each standard deviation.
 const EPSILON: f32 = 1e-8;
 
-inventory::submit! { PipelineEntry { name: NAME, version: 1, build } }
+inventory::submit! { decoded::BRATS_3D_UNET.entry(1, build) }
 inventory::submit! { CaseCheck { dataset: "brats", check } }
 
 /// Prepares a case: the bytes of its four files, [bundled](bundle) in the order of [`MODALITIES`]. Returns the values

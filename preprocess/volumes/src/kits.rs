@@ -13,7 +13,7 @@
 
 use proctor_datasets::RawSample;
 use proctor_nifti_file::{AxisOrder, Header, Image, NiftiError, Volume};
-use proctor_preprocess::{Pipeline, PipelineEntry, PreprocessError, describe};
+use proctor_preprocess::{Pipeline, PreprocessError, decoded, describe};
 use proctor_vocabulary::{ElementType, TensorSpec};
 
 pub use crate::axis::Fit;
@@ -26,9 +26,9 @@ use crate::{
 };
 
 /// Name of the pipeline.
-pub const NAME: &str = "kits19-3d-unet";
+pub const NAME: &str = decoded::KITS19_3D_UNET.name;
 
-inventory::submit! { PipelineEntry { name: NAME, version: 1, build } }
+inventory::submit! { decoded::KITS19_3D_UNET.entry(1, build) }
 inventory::submit! { CaseCheck { dataset: "kits19", check: |imaging| tensor_shape(imaging).map(drop) } }
 
 /// The greatest extent after resampling that is taken: a body of 6 m.

@@ -8,7 +8,7 @@ use packages::Packages;
 use proctor_datasets::RawSample;
 use proctor_images::{Method, Resize, Side};
 use proctor_jpeg_file::{Header, Orientation, Part, Picture, decode};
-use proctor_preprocess::build_pipeline;
+use proctor_preprocess::{Preprocessing, build_pipeline};
 use proctor_vocabulary::{ElementType, TensorSpec};
 
 /// Number of cases of each kind.
@@ -22,6 +22,7 @@ fn pixels_of_a_few_cases_are_those_of_the_packages() {
     decoded_pixels(&mut packages, FEW);
     resized_pixels(&mut packages, FEW);
     tensors(&mut packages, FEW);
+    tensors_of_steps(&mut packages, FEW);
 }
 
 mod at_full_count {
@@ -43,6 +44,12 @@ mod at_full_count {
     fn tensors_are_those_of_the_references() {
         let Some(mut packages) = Packages::start() else { return };
         super::tensors(&mut packages, ALL);
+    }
+
+    #[test]
+    fn tensors_of_steps_of_a_definition_are_those_of_the_packages() {
+        let Some(mut packages) = Packages::start() else { return };
+        super::tensors_of_steps(&mut packages, ALL);
     }
 }
 
@@ -103,7 +110,7 @@ fn resized_pixels(packages: &mut Packages, count: u64) {
         let pixels = case.blocks[0].as_chunks::<3>().0.iter().map(|[a, b, c]| [*a, *b, *c, 0]).collect();
         let picture = Picture { width, height, pixels };
         let whole = Part { left: 0, top: 0, width, height };
-        let methods = [Method::Area, Method::Linear, Method::Antialiased];
+        let methods = [Method::Area, Method::Linear, Method::Antialiased, Method::Cubic];
         for (method, expected) in methods.into_iter().zip(&case.blocks[1..]) {
             let resize = Resize {
                 method,
@@ -181,3 +188,29 @@ fn tensors(packages: &mut Packages, count: u64) {
 /// Largest difference of a pixel resized in f32 from the result of Intel's library, in units of a byte. The library
 /// rounds places differently.
 const BYTES_OFF_MAX: f32 = 0.02;
+
+/// Compares the tensors of steps of a definition's own byte by byte: OpenCV resizes numbers by code of its own here.
+fn tensors_of_steps(packages: &mut Packages, count: u64) {
+    for seed in 0..count {
+        let case = packages.case("steps", seed);
+        let [file, expected] = &case.blocks[..] else { panic!("two blocks") };
+        let (height, width) = (case.number("height"), case.number("width"));
+        let shape = if case.is("is_last") { vec![height, width, 3] } else { vec![3, height, width] };
+        let element_type = if case.is("is_bytes") { ElementType::U8 } else { ElementType::F32 };
+        let input = TensorSpec { name: "image".into(), element_type, shape };
+        let steps: Preprocessing = case.of("table");
+        let pipeline = steps.build(std::slice::from_ref(&input)).unwrap();
+        let mut tensor = vec![0xab; input.size_bytes()];
+        let sample = RawSample {
+            element_type: ElementType::U8,
+            shape: Cow::Owned(vec![file.len()]),
+            bytes: Cow::Borrowed(file),
+        };
+        pipeline.run(&sample, &mut [&mut tensor]).unwrap();
+        assert!(
+            tensor == *expected,
+            "seed {seed}, {steps:?} to {input} of {:?}",
+            Header::read(file).unwrap()
+        );
+    }
+}

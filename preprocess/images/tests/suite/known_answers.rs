@@ -5,7 +5,7 @@ use std::{collections::HashMap, fs, path::Path};
 use proctor_datasets::Dataset;
 // Linked for its pipelines, which register themselves.
 use proctor_images as _;
-use proctor_preprocess::{Pipeline, build_pipeline};
+use proctor_preprocess::{Pipeline, Preprocessing, build_pipeline};
 use proctor_published::{Generate, coco, imagenet, open_images};
 use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec};
 use serde_json::Value;
@@ -146,4 +146,78 @@ fn boxes_of_open_images_have_the_colours_of_their_categories() {
     let pixel = |index, place: usize| f64::from(numbers(&tensor(&*pipeline, &images, index))[place]) * 255.0;
     let list = "annotations/openimages-mlperf.json";
     check_boxes(folder.path(), list, 200, colour, pixel, images.sample_names());
+}
+
+/// The steps by which a definition says what a named pipeline does, for a tensor of 224 x 224.
+const AS_STEPS: [(&str, ElementType, &str); 9] = [
+    (
+        "imagenet-vgg",
+        ElementType::F32,
+        r#"{"resize": "opencv-area", "short_side": 256, "channels": "rgb", "scale": 1,
+            "mean": [123.68, 116.78, 103.94], "deviation": [1, 1, 1]}"#,
+    ),
+    (
+        "imagenet-mobilenet",
+        ElementType::F32,
+        r#"{"resize": "opencv-linear", "short_side": 256, "channels": "rgb", "scale": 255,
+            "mean": [0.5, 0.5, 0.5], "deviation": [0.5, 0.5, 0.5]}"#,
+    ),
+    (
+        "imagenet-torchvision",
+        ElementType::F32,
+        r#"{"resize": "pillow-bilinear", "short_side": 256, "channels": "rgb", "scale": 255,
+            "mean": [0.485, 0.456, 0.406], "deviation": [0.229, 0.224, 0.225]}"#,
+    ),
+    (
+        "imagenet-tflite",
+        ElementType::F32,
+        r#"{"resize": "opencv-linear", "short_side": 256, "channels": "bgr", "scale": 1,
+            "mean": [103.939, 116.779, 123.68], "deviation": [1, 1, 1]}"#,
+    ),
+    (
+        "coco-ssd-mobilenet",
+        ElementType::U8,
+        r#"{"resize": "opencv-linear-f32", "channels": "rgb", "scale": 1, "mean": [0, 0, 0],
+            "deviation": [1, 1, 1]}"#,
+    ),
+    (
+        "coco-ssd-mobilenet-pytorch",
+        ElementType::F32,
+        r#"{"resize": "opencv-linear-f32", "channels": "rgb", "scale": 1, "mean": [127.5, 127.5, 127.5],
+            "deviation": [127.5, 127.5, 127.5]}"#,
+    ),
+    (
+        "coco-ssd-resnet34",
+        ElementType::F32,
+        r#"{"resize": "opencv-linear-f32", "channels": "rgb", "scale": 255, "mean": [0.485, 0.456, 0.406],
+            "deviation": [0.229, 0.224, 0.225]}"#,
+    ),
+    (
+        "coco-ssd-resnet34-tf",
+        ElementType::F32,
+        r#"{"resize": "opencv-linear-f32", "channels": "rgb", "scale": 1, "mean": [123.68, 116.78, 103.94],
+            "deviation": [1, 1, 1]}"#,
+    ),
+    (
+        "open-images-retinanet",
+        ElementType::F32,
+        r#"{"resize": "opencv-linear-f32", "channels": "rgb", "scale": 255, "mean": [0, 0, 0],
+            "deviation": [1, 1, 1]}"#,
+    ),
+];
+
+#[test]
+fn steps_with_the_numbers_of_a_named_pipeline_make_its_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    imagenet::generate(folder.path(), &Generate { seed: 14, sample_count: 3 }).unwrap();
+    let images = imagenet::open(folder.path()).unwrap();
+    for (name, element_type, table) in AS_STEPS {
+        let named = pipeline(name, element_type, 224);
+        let steps: Preprocessing = serde_json::from_str(table).unwrap();
+        let steps = steps.build(named.outputs()).unwrap();
+        for index in 0..3 {
+            let expected = tensor(&*named, &images, index);
+            assert!(tensor(&*steps, &images, index) == expected, "{name}, sample {index}");
+        }
+    }
 }

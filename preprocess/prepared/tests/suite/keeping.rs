@@ -1,6 +1,7 @@
 //! Samples that were written can be read, no matter what happened in between.
 
 use std::{
+    collections::HashSet,
     fs::{self, OpenOptions},
     os::unix::fs::FileExt,
     path::Path,
@@ -10,6 +11,7 @@ use std::{
 };
 
 use proctor_prepared::{Input, Listing, PreparedError, Reader, Recipe, RowAggregation, Writer};
+use proctor_preprocess::{ImageSteps, Preprocessing, ResizeMethod};
 use proctor_vocabulary::{ElementType, InputForm, SampleIndex, TensorSpec};
 use proptest::prelude::*;
 
@@ -48,15 +50,19 @@ fn a_folder_is_that_of_all_that_decides_the_bytes() {
     assert!(folder.starts_with("caches/prepared") && folder == recipe().folder(caches));
     let image = TensorSpec { name: "image".into(), element_type: ElementType::F32, shape: vec![3, 2, 2] };
     let half = InputForm { element_type: ElementType::F16, ..InputForm::of(&image) };
+    let steps = ImageSteps::bytes(ResizeMethod::OpencvLinear);
     let others = [
         Recipe { dataset: "p".into(), ..recipe() },
         Recipe { contents: "01".into(), ..recipe() },
         Recipe { preprocessing: "gray".into(), ..recipe() },
+        Recipe { preprocessing: Preprocessing::Image(steps.clone()), ..recipe() },
+        Recipe { preprocessing: Preprocessing::Image(ImageSteps { mean: [0.5; 3], ..steps }), ..recipe() },
         Recipe { version: 2, ..recipe() },
         Recipe { rows: RowAggregation::Fixed(3), ..recipe() },
         Recipe { inputs: vec![Input::new(&image, &half)], ..recipe() },
     ];
-    assert!(others.iter().all(|other| other.folder(caches) != folder));
+    let folders: HashSet<_> = others.iter().map(|other| other.folder(caches)).chain([folder]).collect();
+    assert_eq!(folders.len(), others.len() + 1);
     assert_eq!(Input::new(&image, &half).parts(), Some((image, half)));
 }
 

@@ -1,7 +1,7 @@
 """Makes random pictures, and what OpenCV, Pillow and NumPy make of them: one JSON object a line on standard input, and for each
 a line of JSON on standard output, followed by blocks of bytes of the lengths that the line says.
 
-A request is {"kind": "decode" | "resize" | "pipeline", "seed": a number}.
+A request is {"kind": "decode" | "resize" | "pipeline" | "steps", "seed": a number}.
 
 Usage: driver.py FOLDER_OF_THE_PACKAGES
 """
@@ -14,7 +14,7 @@ sys.path.insert(0, sys.argv[1])
 import cv2  # noqa: E402
 import numpy as np  # noqa: E402
 from PIL import Image  # noqa: E402
-from references import PIPELINES, decoded  # noqa: E402
+from references import METHODS, PIPELINES, decoded, steps  # noqa: E402
 
 cv2.setNumThreads(1)
 
@@ -96,8 +96,9 @@ def resize_case(rng):
     area = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
     linear = cv2.resize(image, size, interpolation=cv2.INTER_LINEAR)
     antialiased = np.asarray(Image.fromarray(image).resize(size, Image.BILINEAR))
+    cubic = np.asarray(Image.fromarray(image).resize(size, Image.BICUBIC))
     facts = {"height": height, "width": width, "to_height": to_height, "to_width": to_width}
-    return facts, [image.tobytes(), area.tobytes(), linear.tobytes(), antialiased.tobytes()]
+    return facts, [image.tobytes(), area.tobytes(), linear.tobytes(), antialiased.tobytes(), cubic.tobytes()]
 
 
 def pipeline_case(rng):
@@ -113,7 +114,29 @@ def pipeline_case(rng):
     return facts, [file, np.ascontiguousarray(tensor).tobytes()]
 
 
-CASES = {"decode": decode_case, "resize": resize_case, "pipeline": pipeline_case}
+def steps_case(rng):
+    """Steps of a definition's own, with an input that they fit."""
+    file = jpeg(rng, ["L", "RGB", "RGB", "RGB"])
+    height, width = int(rng.integers(7, 200)), int(rng.integers(7, 200))
+    table = {"resize": METHODS[rng.integers(len(METHODS))], "channels": ["rgb", "bgr"][rng.integers(2)]}
+    if table["resize"] != "opencv-linear-f32" and rng.integers(3):
+        table["short_side"] = max(height, width) + int(rng.integers(0, 60))
+    is_bytes = rng.integers(4) == 0
+    exact = rng.integers(1, 100, 6) / 100
+    table["scale"] = 1.0 if is_bytes else [1.0, 255.0, 127.5][rng.integers(3)]
+    table["mean"] = [0.0] * 3 if is_bytes else [float(number) for number in exact[:3]]
+    table["deviation"] = [1.0] * 3 if is_bytes or rng.integers(3) == 0 else [float(number) for number in exact[3:]]
+    cv2.ipp.setUseIPP(False)
+    tensor = steps(decoded(file), table, height, width)
+    tensor = tensor.astype(np.uint8) if is_bytes else tensor
+    is_last = bool(rng.integers(2))
+    if not is_last:
+        tensor = tensor.transpose(2, 0, 1)
+    facts = {"table": table, "height": height, "width": width, "is_bytes": bool(is_bytes), "is_last": is_last}
+    return facts, [file, np.ascontiguousarray(tensor).tobytes()]
+
+
+CASES = {"decode": decode_case, "resize": resize_case, "pipeline": pipeline_case, "steps": steps_case}
 
 
 def main():

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use proctor_test_needs::{PythonPipe, skip};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// Where `cargo xtask setup` puts the packages, under the workspace.
@@ -24,6 +25,11 @@ impl Case {
 
     pub fn is(&self, key: &str) -> bool {
         self.facts[key].as_bool().unwrap()
+    }
+
+    /// Returns the value of a key, read as a type.
+    pub fn of<T: DeserializeOwned>(&self, key: &str) -> T {
+        serde_json::from_value(self.facts[key].clone()).unwrap()
     }
 
     pub fn text(&self, key: &str) -> &str {

@@ -99,3 +99,37 @@ PIPELINES = {
     "coco-ssd-resnet34-tf": ssd_resnet34_tf,
     "open-images-retinanet": retinanet,
 }
+
+
+OPENCV = {"opencv-area": cv2.INTER_AREA, "opencv-linear": cv2.INTER_LINEAR, "opencv-linear-f32": cv2.INTER_LINEAR}
+PILLOW = {"pillow-bilinear": Image.BILINEAR, "pillow-bicubic": Image.BICUBIC}
+METHODS = [*OPENCV, *PILLOW]
+
+
+def in_size(image, method, height, width):
+    if method in PILLOW:
+        return np.asarray(Image.fromarray(image).resize((width, height), PILLOW[method]))
+    pixels = image.astype(np.float32) if method == "opencv-linear-f32" else image
+    return cv2.resize(pixels, (width, height), interpolation=OPENCV[method])
+
+
+def steps(image, table, height, width):
+    """The steps of a table `[image]`."""
+    method, short = table["resize"], table.get("short_side")
+    if short is None:
+        image = in_size(image, method, height, width)
+    else:
+        rows, columns, _ = image.shape
+        if rows > columns:
+            rows, columns = short * rows // columns, short
+        else:
+            rows, columns = short, short * columns // rows
+        image = in_size(image, method, rows, columns)
+        # round() goes to even, as torchvision has it.
+        edge = round if method in PILLOW else int
+        top, left = edge((rows - height) / 2), edge((columns - width) / 2)
+        image = image[top : top + height, left : left + width]
+    if table["channels"] == "bgr":
+        image = image[:, :, ::-1]
+    mean, deviation = np.array(table["mean"], np.float32), np.array(table["deviation"], np.float32)
+    return (image.astype(np.float32) / np.float32(table["scale"]) - mean) / deviation
