@@ -14,6 +14,13 @@ pub enum Answers {
     Values(Vec<Vec<f64>>),
     /// The tokens of a sample.
     Tokens(Vec<Vec<i32>>),
+    /// The vector of each sample by a reference implementation, and the sample that means the same.
+    Embeddings {
+        /// Values of each vector.
+        vectors: Vec<Vec<f64>>,
+        /// Index of the other sample of the pair.
+        partners: Vec<usize>,
+    },
 }
 
 impl Answers {
@@ -24,6 +31,7 @@ impl Answers {
             Self::Classes { labels, .. } => labels.len(),
             Self::Values(list) => list.len(),
             Self::Tokens(list) => list.len(),
+            Self::Embeddings { vectors, .. } => vectors.len(),
         }
     }
 
@@ -39,6 +47,10 @@ impl Answers {
             Self::Classes { labels, .. } => labels.truncate(sample_count),
             Self::Values(list) => list.truncate(sample_count),
             Self::Tokens(list) => list.truncate(sample_count),
+            Self::Embeddings { vectors, partners } => {
+                vectors.truncate(sample_count);
+                partners.truncate(sample_count);
+            }
         }
         self
     }

@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, path::Path};
 
 use proctor_datasets::DataRoot;
-use proctor_scores::{ScoreError, five_figures, reaches};
+use proctor_scores::{ScoreError, five_figures, reaches, wilson_95};
 
 use crate::{
     computed,
     error::AccuracyError,
     judge::{
-        Judge, Judgement,
+        Judge, Judgement, WrongSample,
         defect::{DefectGroup, LogDefects},
         read_responses_before,
     },
@@ -53,6 +53,8 @@ pub struct AccuracyResult {
     pub value: f64,
     /// Number of samples answered rightly; none if the value is not a share of samples.
     pub correct_count: Option<u64>,
+    /// Lower and upper end of the 95 % interval of the value, if it is a share of samples.
+    pub interval_95: Option<[f64; 2]>,
     /// Number of samples that the value is a share of: those with a known right answer, or else all answered samples.
     pub judged_count: u64,
     /// Number of samples in the data set, answered or not.
@@ -79,6 +81,8 @@ pub struct AccuracyResult {
     pub unknown_samples: Vec<u64>,
     /// Further figures of the metric by name.
     pub details: BTreeMap<String, f64>,
+    /// The first samples that were answered with a wrong class, ascending.
+    pub wrong_samples: Vec<WrongSample>,
 }
 
 impl AccuracyCheck {
@@ -134,7 +138,7 @@ impl AccuracyCheck {
 
     /// Returns the result of a judgement, without a verdict.
     fn result(&self, sample_count: u64, judgement: Judgement, defects: LogDefects) -> AccuracyResult {
-        let Judgement { value, share, line, details, doubts } = judgement;
+        let Judgement { value, share, line, details, doubts, wrong } = judgement;
         let mut malformed_samples: Vec<_> = defects.responses.iter().map(|(sample, _)| *sample).collect();
         malformed_samples.sort_unstable();
         malformed_samples.dedup();
@@ -142,6 +146,7 @@ impl AccuracyCheck {
             metric: self.metric.clone(),
             value,
             correct_count: share.map(|share| share.correct_count),
+            interval_95: share.and_then(|share| wilson_95(share.correct_count, share.judged_count)),
             judged_count: share.map_or_else(
                 || sample_count - defects.missing_samples.len() as u64,
                 |share| share.judged_count,
@@ -158,13 +163,16 @@ impl AccuracyCheck {
             duplicate_samples: defects.duplicate_samples,
             unknown_samples: defects.unknown_samples,
             details: details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            wrong_samples: wrong,
         }
     }
 
     /// Returns the reasons why the check does not pass, beginning with a value below the target.
     fn reasons(&self, result: &AccuracyResult) -> Vec<String> {
         let mut reasons = Vec::new();
-        if !reaches(result.value, result.target) {
+        if result.correct_count.is_some() && result.judged_count == 0 {
+            reasons.push("the right answer of no sample is known, so nothing is scored".to_owned());
+        } else if !reaches(result.value, result.target) {
             let [value, target] = [result.value, result.target].map(five_figures);
             reasons.push(format!("{} is {value}, below the target of {target}", result.metric));
         }

@@ -48,6 +48,19 @@ pub struct Judgement {
     pub details: BTreeMap<&'static str, f64>,
     /// Responses that are wrong only for the reference's script and look misread, each with its sample.
     pub doubts: Vec<(u64, ResponseDefect)>,
+    /// The first samples that were answered with a wrong class, ascending.
+    pub wrong: Vec<WrongSample>,
+}
+
+/// A sample that was answered with a wrong class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrongSample {
+    /// Index of the sample.
+    pub sample: u64,
+    /// Its class, by its label.
+    pub expected: u64,
+    /// The class that the response names, whether or not it exists; `None` if it names none.
+    pub given: Option<i64>,
 }
 
 /// Samples that are answered rightly, of those whose right answer is known.

@@ -3,8 +3,12 @@
 pub(crate) mod boxes;
 pub(crate) mod clicks;
 mod digits;
+mod fashion_mnist;
 mod imagenet;
+mod librivox;
+mod photographs;
 pub(crate) mod questions;
+mod sentences;
 pub(crate) mod transcripts;
 pub(crate) mod translations;
 pub(crate) mod volumes;
@@ -44,6 +48,23 @@ pub(crate) struct SampleList {
 }
 
 inventory::collect!(SampleList);
+
+/// Names of the classes of a data set, in their order, registered with `inventory::submit!` beside its labels.
+pub(crate) struct NamesOfClasses {
+    /// Name of the data set.
+    pub(crate) dataset: &'static str,
+    /// Returns the names.
+    pub(crate) names: fn() -> &'static [&'static str],
+}
+
+inventory::collect!(NamesOfClasses);
+
+/// Returns the names of the classes of a data set, for people; none if its classes have no names here.
+#[must_use]
+pub fn class_names(dataset: &str) -> &'static [&'static str] {
+    let found = inventory::iter::<NamesOfClasses>().find(|names| names.dataset == dataset);
+    found.map_or(&[], |found| (found.names)())
+}
 
 /// The samples that labels are wanted of.
 #[derive(Debug, Clone, Copy)]
@@ -139,6 +160,17 @@ pub fn listed_samples(dataset: &str, folder: &Path) -> Result<Option<PublishedSa
         return Err(DatasetError::Malformed { path, reason }.into());
     }
     Ok(Some(PublishedSamples { folder: folder.to_owned(), names }))
+}
+
+/// Checks labels in a byte each, which must be below the number of classes.
+fn check_classes(path: &Path, classes: &[u8], class_count: u8) -> Result<(), DatasetError> {
+    match classes.iter().position(|class| *class >= class_count) {
+        None => Ok(()),
+        Some(position) => Err(DatasetError::Malformed {
+            path: path.to_owned(),
+            reason: format!("label {position} is {}, but there are {class_count} classes", classes[position]),
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -251,17 +283,28 @@ mod tests {
         );
     }
 
-    /// Labels never cross the plugin boundary: no source of any other crate may even name a file of them.
+    #[test]
+    fn a_class_out_of_range_is_refused() {
+        let error = check_classes(Path::new("x"), &[9, 10], 10).unwrap_err().to_string();
+        assert_eq!(error, "x: label 1 is 10, but there are 10 classes");
+        assert!(check_classes(Path::new("x"), &[9, 0], 10).is_ok());
+    }
+
+    /// Labels never cross the plugin boundary: no source of any other crate may even name a file of them, except the
+    /// crate that places files of packages and reads none.
     #[test]
     fn no_other_crate_names_a_file_of_labels() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let packages = here.with_file_name("datasets").join("packages");
         let mut folders = vec![here.parent().unwrap().to_owned()];
         let mut source_count = 0;
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let (path, kind) = entry.map(|entry| (entry.path(), entry.file_type().unwrap())).unwrap();
                 let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                if kind.is_dir() && path != here && name != "target" && !name.starts_with('.') {
+                let is_looked_at =
+                    path != here && path != packages && name != "target" && !name.starts_with('.');
+                if kind.is_dir() && is_looked_at {
                     folders.push(path);
                 } else if kind.is_file()
                     && ["rs", "toml", "h", "c"].iter().any(|end| name.ends_with(&format!(".{end}")))

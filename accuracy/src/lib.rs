@@ -61,6 +61,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answered;
 mod answers;
 mod check;
 mod computed;
@@ -74,6 +75,7 @@ mod response;
 mod shipped;
 mod source;
 
+pub use answered::Answered;
 pub use answers::Answers;
 pub use check::{AccuracyCheck, AccuracyResult};
 pub use computed::{ComputeAnswers, ComputedAnswersEntry};
@@ -81,9 +83,9 @@ pub use error::AccuracyError;
 pub use judge::{
     ClassNames, ClickJudge, DefectGroup, Defects, DetectionJudge, Judge, JudgedImage, Judgement, LogDefects,
     QuestionJudge, ReadRegions, ReadVolume, RegionJudge, ResponseDefect, RightRegions, Share, TextJudge,
-    TranscriptJudge, VolumeJudge, read_responses,
+    TranscriptJudge, VolumeJudge, WrongSample, read_responses,
 };
-pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples, listed_samples, read_labels};
+pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples, class_names, listed_samples, read_labels};
 pub use log::{LogEnd, LogRecord, parse_log, read_log, scan_log};
 pub use metric::{JudgeRequest, MakeJudge, MetricEntry, metric, metric_entries};
 pub use proctor_scores::{five_figures, reaches};

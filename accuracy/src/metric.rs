@@ -4,10 +4,12 @@ mod auc;
 mod bleu;
 mod close;
 mod dice;
+mod embedding;
 mod f1;
 mod map;
+mod text_word_accuracy;
 mod tokens;
-mod top1;
+pub(crate) mod top1;
 mod word_accuracy;
 
 use proctor_datasets::DataRoot;
@@ -76,6 +78,8 @@ pub type MakeJudge = fn(&JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyErr
 pub struct MetricEntry {
     /// The name in benchmark definitions.
     pub name: &'static str,
+    /// Describes the figure in a line, for lists.
+    pub about: &'static str,
     /// The outputs that it judges, in words, such as `one output of i32`.
     pub outputs: &'static str,
     /// The answers that it compares with, in words, such as `labels`.

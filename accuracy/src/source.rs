@@ -55,7 +55,8 @@ impl AnswerSource {
             Self::Labels { dataset, published } => {
                 let request = LabelsRequest { root, published: published.as_ref() };
                 let labels = read_labels(dataset, &request)?;
-                let sample_count = labels.len();
+                // Answers may be known of the first samples alone.
+                let sample_count = published.as_ref().map_or(labels.len(), |samples| samples.names.len());
                 Ok((labels, sample_count))
             }
             Self::Shipped { model, outputs, sample_count } => {

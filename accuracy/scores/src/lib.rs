@@ -15,7 +15,8 @@
 //!
 //! # Where things are
 //! `detection` has `matching` within an image and `average` over categories, `speech` the spelling of transcripts;
-//! `rounding` rounds what passes, and `python` has text as the reference's scripts see it.
+//! `rounding` rounds what passes, `interval` says how exact a share is, and `python` has text as the reference's
+//! scripts see it.
 //!
 //! # Choices
 //! - Values that the reference would score by accident are errors here, such as a box of NaN, which pycocotools matches
@@ -37,6 +38,7 @@
 pub mod answers;
 pub mod detection;
 mod error;
+mod interval;
 mod python;
 pub mod ranking;
 mod rounding;
@@ -45,4 +47,5 @@ pub mod speech;
 pub mod translation;
 
 pub use error::ScoreError;
+pub use interval::wilson_95;
 pub use rounding::{five_figures, reaches, round_to_five_figures};

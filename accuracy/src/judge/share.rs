@@ -1,15 +1,20 @@
 //! The share of right answers: each response is compared with the answer to its sample, and is right or wrong.
 
+use std::collections::BTreeMap;
+
 use proctor_scores::ScoreError;
 
 use crate::{
     error::AccuracyError,
     judge::{
-        Judge, Judgement, Share,
+        Judge, Judgement, Share, WrongSample,
         defect::{Defects, ResponseDefect},
     },
     response::ResponseForm,
 };
+
+/// Maximum number of wrong samples that a judgement lists.
+const LISTED_MAX: usize = 24;
 
 /// Compares responses with right answers.
 pub(crate) trait Comparison: Sized {
@@ -18,6 +23,11 @@ pub(crate) trait Comparison: Sized {
 
     /// Returns whether the first response to such a sample is right, and lists its faults, except for its size.
     fn is_right(&mut self, sample: usize, response: &[u8], defects: &mut Defects) -> bool;
+
+    /// Returns the wrong answer that a response to such a sample is, if answers are classes.
+    fn wrong_class(&self, _sample: usize, _response: &[u8]) -> Option<WrongSample> {
+        None
+    }
 
     /// Adds the other findings about the responses to the judgement, which has the share.
     fn complete(self, _share: Share, _judgement: &mut Judgement) {}
@@ -30,12 +40,14 @@ pub(crate) struct ShareJudge<C> {
     sample_count: usize,
     comparison: C,
     correct_count: u64,
+    /// The first samples that are wrong so far, whatever the order in which they come.
+    wrong: BTreeMap<usize, WrongSample>,
 }
 
 impl<C: Comparison> ShareJudge<C> {
     /// Creates a judge of a data set with this many samples. A response that does not have the form is a defect.
     pub(crate) fn new(form: ResponseForm, sample_count: usize, comparison: C) -> Self {
-        Self { form, sample_count, comparison, correct_count: 0 }
+        Self { form, sample_count, comparison, correct_count: 0, wrong: BTreeMap::new() }
     }
 }
 
@@ -49,18 +61,26 @@ impl<C: Comparison> Judge for ShareJudge<C> {
             defects.push(ResponseDefect::Form { size_bytes: response.len(), form: self.form });
         }
         if sample < self.comparison.answer_count() {
-            self.correct_count += u64::from(self.comparison.is_right(sample, response, defects));
+            let is_right = self.comparison.is_right(sample, response, defects);
+            self.correct_count += u64::from(is_right);
+            if !is_right {
+                self.wrong.extend(self.comparison.wrong_class(sample, response).map(|wrong| (sample, wrong)));
+                if self.wrong.len() > LISTED_MAX {
+                    self.wrong.pop_last();
+                }
+            }
         }
         Ok(())
     }
 
     /// Returns the share as the value, 0 without answers.
     fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
-        let Self { comparison, correct_count, .. } = *self;
+        let Self { comparison, correct_count, wrong, .. } = *self;
         let judged_count = comparison.answer_count() as u64;
         let value = if judged_count == 0 { 0.0 } else { correct_count as f64 / judged_count as f64 };
         let share = Share { correct_count, judged_count };
-        let mut judgement = Judgement { value, share: Some(share), ..Judgement::default() };
+        let wrong = wrong.into_values().collect();
+        let mut judgement = Judgement { value, share: Some(share), wrong, ..Judgement::default() };
         comparison.complete(share, &mut judgement);
         Ok(judgement)
     }

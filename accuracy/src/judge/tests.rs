@@ -169,6 +169,18 @@ fn translations_are_scored_from_a_cut_log_too() {
 }
 
 #[test]
+fn transcripts_that_are_text_are_spelled_before_they_are_compared() {
+    let judge = || TranscriptJudge::of_text(vec!["mister cat sat".to_owned(), "it's here".to_owned()]);
+    let records = [(0, b"Mr. Cat, sat!".to_vec()), (1, b"It's  there.".to_vec())];
+    let (judgement, defects) = judged(judge(), &records);
+    let line = judgement.unwrap().line;
+    assert_eq!((line.as_deref(), defects.count()), (Some("Word Error Rate: 20.0%, accuracy=80.0%"), 0));
+    let (judgement, defects) = judged(judge(), &[(0, b"Mr. \xff".to_vec()), (1, Vec::new())]);
+    assert_eq!(judgement.unwrap().value, 0.0);
+    assert_eq!(defects.responses, [(0, ResponseDefect::NotText { position: 4 })]);
+}
+
+#[test]
 fn transcripts_are_spelled_from_labels() {
     let judge = |element_type| {
         TranscriptJudge::new(vec!["the cat sat".to_owned(), "it's here".to_owned()], element_type)

@@ -31,6 +31,7 @@ const COCO: ListFile = ListFile {
 };
 /// The model of the reference in PyTorch, which has these samples, numbers the categories.
 const ANNOTATED: ListFile = ListFile { is_of_annotated: true, class_names: ClassNames::Positions, ..COCO };
+const PHOTOGRAPHS: ListFile = ListFile { name: "boxes.json", ..COCO };
 const OPEN_IMAGES: ListFile = ListFile { name: "annotations/openimages-mlperf.json", ..COCO };
 
 inventory::collect!(AnswersOf<Boxes>);
@@ -38,6 +39,8 @@ inventory::submit! { SampleList { dataset: "coco", read: |folder| COCO.listed(fo
 inventory::submit! { AnswersOf::<Boxes> { dataset: "coco", read: |samples| COCO.boxes(samples) } }
 inventory::submit! { SampleList { dataset: "coco-annotated", read: |folder| ANNOTATED.listed(folder) } }
 inventory::submit! { AnswersOf::<Boxes> { dataset: "coco-annotated", read: |samples| ANNOTATED.boxes(samples) } }
+inventory::submit! { SampleList { dataset: "photographs-boxes", read: |folder| PHOTOGRAPHS.listed(folder) } }
+inventory::submit! { AnswersOf::<Boxes> { dataset: "photographs-boxes", read: |samples| PHOTOGRAPHS.boxes(samples) } }
 inventory::submit! { SampleList { dataset: "open-images", read: |folder| OPEN_IMAGES.listed(folder) } }
 inventory::submit! { AnswersOf::<Boxes> { dataset: "open-images", read: |samples| OPEN_IMAGES.boxes(samples) } }
 

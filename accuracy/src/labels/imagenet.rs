@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
+    sync::LazyLock,
 };
 
 use proctor_datasets::{DatasetError, read_text};
@@ -10,7 +11,7 @@ use proctor_datasets::{DatasetError, read_text};
 use crate::{
     answers::Answers,
     error::AccuracyError,
-    labels::{LabelsEntry, LabelsRequest, SampleList},
+    labels::{LabelsEntry, LabelsRequest, NamesOfClasses, SampleList},
 };
 
 const LIST: &str = "val_map.txt";
@@ -18,33 +19,46 @@ const CLASS_COUNT: u64 = 1000;
 
 inventory::submit! { LabelsEntry { dataset: "imagenet", file: None, read } }
 inventory::submit! { SampleList { dataset: "imagenet", read: listed } }
+inventory::submit! { NamesOfClasses { dataset: "imagenet", names: class_names } }
 
 fn read(request: &LabelsRequest<'_>) -> Result<Answers, DatasetError> {
     let samples = request.published();
-    let (path, text) = text(&samples.folder)?;
-    let malformed = |reason| DatasetError::Malformed { path: path.clone(), reason };
-    let classes: HashMap<_, _> = parse(&path, &text)?.into_iter().collect();
+    let labels = labels_of(&samples.folder.join(LIST), &samples.names)?;
+    Ok(Answers::Classes { labels, class_count: CLASS_COUNT })
+}
+
+/// Returns the names of the classes, in their order.
+pub(super) fn class_names() -> &'static [&'static str] {
+    static NAMES: LazyLock<Vec<&'static str>> =
+        LazyLock::new(|| include_str!("../../imagenet-classes/names.txt").lines().collect());
+    &NAMES
+}
+
+/// Returns the classes that a list of this form has for samples.
+pub(super) fn labels_of(path: &Path, names: &[String]) -> Result<Vec<u64>, DatasetError> {
+    let text = read_text(path)?;
+    let malformed = |reason| DatasetError::Malformed { path: path.to_owned(), reason };
+    let classes: HashMap<_, _> = parse(path, &text)?.into_iter().collect();
     let class = |name: &String| {
         let class = classes.get(name.as_str()).copied();
         class.ok_or_else(|| {
             malformed(format!("it has no line for \"{name}\", which was prepared as a sample"))
         })
     };
-    let labels = samples.names.iter().map(class).collect::<Result<_, _>>()?;
-    Ok(Answers::Classes { labels, class_count: CLASS_COUNT })
+    names.iter().map(class).collect()
 }
 
 /// The list, and the paths of all images that it has.
 fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), AccuracyError> {
-    let (path, text) = text(folder)?;
-    let names = parse(&path, &text)?.into_iter().map(|(name, _)| name.to_owned()).collect();
+    let path = folder.join(LIST);
+    let names = names_of(&path)?;
     Ok((path, names))
 }
 
-fn text(folder: &Path) -> Result<(PathBuf, String), DatasetError> {
-    let path = folder.join(LIST);
-    let text = read_text(&path)?;
-    Ok((path, text))
+/// Returns the paths of all images of a list of this form.
+pub(super) fn names_of(path: &Path) -> Result<Vec<String>, DatasetError> {
+    let text = read_text(path)?;
+    Ok(parse(path, &text)?.into_iter().map(|(name, _)| name.to_owned()).collect())
 }
 
 /// Returns the path and the class of each image.
@@ -75,6 +89,13 @@ mod tests {
 
     use super::*;
     use crate::labels::PublishedSamples;
+
+    #[test]
+    fn there_is_a_name_for_each_class() {
+        let names = class_names();
+        assert_eq!((names.len() as u64, names[282], names[872]), (CLASS_COUNT, "tiger cat", "tripod"));
+        assert!(names.iter().all(|name| !name.is_empty() && name.trim() == *name));
+    }
 
     fn labels(list: &str, names: &[&str]) -> Result<Answers, String> {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Transcripts of LibriSpeech, which are in the list of its recordings.
+//! Transcripts of recordings. LibriSpeech has them in the list of its recordings.
 
 use std::{
     collections::HashMap,
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The transcripts of samples, spelled in the labels of RNN-T.
-struct Transcripts(Vec<String>);
+pub(crate) struct Transcripts(pub(crate) Vec<String>);
 
 inventory::collect!(AnswersOf<Transcripts>);
 inventory::submit! { SampleList { dataset: "librispeech", read: listed } }

@@ -12,6 +12,7 @@ use crate::{
 inventory::submit! {
     MetricEntry {
         name: "auc",
+        about: "area under the curve of clicks against no clicks, 0 to 1",
         outputs: "one output of f32, a prediction for each row",
         answers: "labels of clicks",
         form: |outputs| up_to_one_output(outputs, &[ElementType::F32]),

@@ -12,6 +12,7 @@ use crate::{
 inventory::submit! {
     MetricEntry {
         name: "bleu",
+        about: "BLEU of a translation by sacreBLEU's steps, 0 to 100",
         outputs: "one output of u8, a text in UTF-8",
         answers: "translations",
         form: |outputs| up_to_one_output(outputs, &[ElementType::U8]),

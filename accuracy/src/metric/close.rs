@@ -17,6 +17,7 @@ use crate::{
 inventory::submit! {
     MetricEntry {
         name: "close",
+        about: "share of samples whose values are all within the tolerance",
         outputs: "outputs of f32",
         answers: "reference outputs",
         form,
@@ -40,7 +41,7 @@ fn judge(request: &JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyError> {
 }
 
 /// Compares each value of a sample with the right one, within a tolerance. A NaN is never within it.
-struct Close {
+pub(super) struct Close {
     answers: Vec<Vec<f64>>,
     tolerance: f64,
     /// The largest of all differences that are finite.
@@ -52,7 +53,7 @@ struct Close {
 }
 
 impl Close {
-    fn new(answers: Vec<Vec<f64>>, tolerance: f64) -> Self {
+    pub(super) fn new(answers: Vec<Vec<f64>>, tolerance: f64) -> Self {
         let sums = vec![0.0; answers.len()];
         Self { answers, tolerance, largest: 0.0, sums, count: 0 }
     }

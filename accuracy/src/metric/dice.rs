@@ -11,6 +11,7 @@ use crate::{
 inventory::submit! {
     MetricEntry {
         name: "dice",
+        about: "mean Dice coefficient of the regions of volumes, 0 to 1",
         outputs: "one output of u8, i8, i16, i32, i64, f16, f32 or f64, a class or four scores a voxel",
         answers: "labels of volumes",
         // The definitions have u8 for KiTS19 and f16 for BraTS; the reference's scripts read the others, too.

@@ -24,6 +24,7 @@ const TYPES: &[ElementType] = &[
 inventory::submit! {
     MetricEntry {
         name: "f1",
+        about: "F1 of the words of answers to questions, 0 to 100",
         outputs: "one output of f16, f32, f64, i8, i16, i32 or i64 of shape [n, 2], the logits for start and end \
                   of the answer at each position",
         answers: "answers to questions",

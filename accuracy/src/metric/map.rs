@@ -16,6 +16,7 @@ use crate::{
 inventory::submit! {
     MetricEntry {
         name: "map",
+        about: "mAP of boxes by the steps of pycocotools, 0 to 1",
         outputs: "one output of f32, in records of seven",
         answers: "annotations of boxes",
         form: |outputs| up_to_one_output(outputs, &[ElementType::F32]),

@@ -18,6 +18,7 @@ use crate::{
 inventory::submit! {
     MetricEntry {
         name: "tokens",
+        about: "share of samples whose tokens are all right",
         outputs: "one output of i32",
         answers: "reference outputs",
         form,

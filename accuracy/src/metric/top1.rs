@@ -8,7 +8,7 @@ use crate::{
     element::{real, whole},
     error::AccuracyError,
     judge::{
-        Judge, Judgement, Share,
+        Judge, Judgement, Share, WrongSample,
         defect::{Defects, ResponseDefect},
         share::{Comparison, ShareJudge},
     },
@@ -16,9 +16,13 @@ use crate::{
     response::ResponseForm,
 };
 
+/// Name of the metric.
+pub(crate) const NAME: &str = "top1";
+
 inventory::submit! {
     MetricEntry {
-        name: "top1",
+        name: NAME,
+        about: "share of samples whose class is right",
         outputs: "one output, of logits in f32, or of one class in f32, f64, i16, i32 or i64",
         answers: "labels",
         form,
@@ -82,6 +86,11 @@ impl Comparison for Top1 {
         u64::try_from(class) == Ok(self.labels[sample])
     }
 
+    fn wrong_class(&self, sample: usize, response: &[u8]) -> Option<WrongSample> {
+        let given = class(self.form, response).ok().flatten();
+        Some(WrongSample { sample: sample as u64, expected: self.labels[sample], given })
+    }
+
     /// Writes the line as the reference does: its share counts only the answered samples.
     fn complete(self, Share { correct_count, .. }: Share, judgement: &mut Judgement) {
         let Self { answered_count, doubts, .. } = self;
@@ -94,7 +103,7 @@ impl Comparison for Top1 {
 
 /// Returns the class that a response names, whether it exists or not: the position of the largest logit, or the class
 /// itself, which the reference's programs give as a single f32. `None` if the size is wrong, or without logits.
-fn class(form: ResponseForm, data: &[u8]) -> Result<Option<i64>, ResponseDefect> {
+pub(crate) fn class(form: ResponseForm, data: &[u8]) -> Result<Option<i64>, ResponseDefect> {
     if !form.fits(data.len()) {
         return Ok(None);
     }
@@ -222,6 +231,31 @@ mod tests {
         assert_eq!(judgement.line.as_deref(), Some("accuracy=33.333%, good=1, total=3"));
         let (unanswered, _) = judge().judged(&[None; 5]);
         assert_eq!((unanswered.value, unanswered.line), (0.0, None));
+    }
+
+    #[test]
+    fn the_first_wrong_samples_are_listed_whatever_the_order_of_the_log() {
+        let form = ResponseForm::exactly(ElementType::F32, 2);
+        let mut judge = ShareJudge::new(form, 100, Top1::new(form, vec![1; 100], 2));
+        let logits = |numbers: [f32; 2]| numbers.map(f32::to_le_bytes).concat();
+        let (right, wrong) = (logits([0.0, 1.0]), logits([1.0, 0.0]));
+        for sample in (0..100).rev() {
+            let response = match sample {
+                5 => &[0][..],
+                even if even % 2 == 0 => &right,
+                _ => &wrong,
+            };
+            judge.take(sample, response, &mut Vec::new()).unwrap();
+        }
+        let listed = Box::new(judge).judgement().unwrap().wrong;
+        assert_eq!(
+            listed.iter().map(|it| it.sample).collect::<Vec<_>>(),
+            (0..24).map(|n| 2 * n + 1).collect::<Vec<_>>()
+        );
+        assert!(listed.iter().all(|it| it.expected == 1));
+        let given: Vec<_> = listed.iter().take(4).map(|it| it.given).collect();
+        // One has another size, and names no class.
+        assert_eq!(given, [Some(0), Some(0), None, Some(0)]);
     }
 
     #[test]

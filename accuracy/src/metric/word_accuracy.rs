@@ -22,6 +22,7 @@ const TYPES: &[ElementType] = &[
 inventory::submit! {
     MetricEntry {
         name: "word-accuracy",
+        about: "words right in transcripts: 100 less the word error rate",
         outputs: "one output of i8, u8, i16, i32, i64 or f32, indices of labels",
         answers: "transcripts",
         form: |outputs| up_to_one_output(outputs, TYPES),
