@@ -4,6 +4,7 @@
 //! share its kernels and weights; each has queues and memory of its own, one of each for a batch in flight.
 
 mod choose;
+mod classes;
 mod error;
 mod file;
 mod instance;

@@ -6,6 +6,7 @@
 //!
 //! # Choices
 //! - Nothing here knows the plugin boundary: plain slices in, plain slices out.
+//! - Scores of classes become a class here, whatever engine has computed them.
 //! - Beam search is not here: the plugin cpu-rnn has it next to its GNMT, in `plugins/cpu-rnn/models`, for any scorer.
 //!
 //! # Example
@@ -28,5 +29,6 @@
 #![forbid(unsafe_code)]
 
 pub mod boxes;
+pub mod classes;
 pub mod mel;
 pub mod windows;

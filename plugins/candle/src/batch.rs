@@ -5,8 +5,9 @@ use proctor_plugin_api::{
     Batch,
     vocabulary::{ElementType, TensorSpec},
 };
+use proctor_timed_steps::classes::{Classes, position_of_largest};
 
-use crate::network::Output;
+use crate::{models::tensors::is_class, network::Output};
 
 /// Returns one input of all samples as a tensor `[batch, shape of a sample ...]`.
 ///
@@ -44,6 +45,9 @@ pub(crate) fn gather(batch: &Batch<'_>, input: usize, spec: &TensorSpec, device:
 pub(crate) fn scatter(batch: &mut Batch<'_>, output: usize, spec: &TensorSpec, from: &Output) -> Result<()> {
     match from {
         Output::Tokens(tokens) => scatter_tokens(batch, output, tokens),
+        Output::Tensor(tensor) if is_class(spec) && tensor.dtype().is_float() => {
+            scatter_classes(batch, output, tensor)
+        }
         Output::Tensor(tensor) => {
             let expected = batch.sample_count() * spec.element_count();
             if tensor.elem_count() != expected {
@@ -90,6 +94,17 @@ fn copy<const SIZE: usize, T: WithDType>(
         for (room, value) in room.as_chunks_mut::<SIZE>().0.iter_mut().zip(values) {
             *room = write(*value);
         }
+    }
+    Ok(())
+}
+
+/// Writes the class with the largest score to each sample.
+fn scatter_classes(batch: &mut Batch<'_>, output: usize, scores: &Tensor) -> Result<()> {
+    let scores = scores.to_dtype(DType::F32)?.reshape((batch.sample_count(), ()))?.to_vec2::<f32>()?;
+    for (mut sample, scores) in batch.samples().zip(scores) {
+        let classes = Classes { count: scores.len() };
+        let written = classes.write(position_of_largest(&scores), sample.output_mut(output));
+        written.map_err(candle_core::Error::wrap)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The candle plugin: models by name, from safetensors files.
+//! The candle plugin: models by name, from safetensors and GGUF files.
 //!
 //! [`Candle`] is the plugin as the host sees it, exported by the crate's only macro call. It opens a file as
 //! [`Weights`], lets the model of that name in [`models`] make a [`Network`] of them, and runs it in instances, each on
@@ -35,4 +35,4 @@ pub use model::LoadedModel;
 pub use network::{Known, Load, LoadRequest, Network, NetworkCall, Output};
 pub use plugin::Candle;
 pub use precision::Precision;
-pub use weights::Weights;
+pub use weights::{Format, Weights};

@@ -9,7 +9,10 @@ use proctor_plugin_api::{
     vocabulary::{ResponseId, SampleIndex, TensorSpec},
 };
 
-use crate::{error::LoadError, weights::Weights};
+use crate::{
+    error::LoadError,
+    weights::{Format, Weights},
+};
 
 /// A loaded model. Instances share it, each calls it from its own thread, within the threads that it may use.
 pub trait Network: Send + Sync + fmt::Debug {
@@ -50,6 +53,8 @@ pub type Load = fn(&LoadRequest<'_>) -> Result<Box<dyn Network>, LoadError>;
 pub struct Known {
     /// Ids; an asterisk at the end matches any. Sizes are read from the tensors, so one function loads all.
     pub ids: &'static [&'static str],
+    /// Formats of the file that its weights may come in.
+    pub formats: &'static [Format],
     /// Function that reads its weights.
     pub load: Load,
 }

@@ -1,12 +1,15 @@
-//! The operations that take most of the time, on the CPU: products, convolutions of all channels and of single ones.
+//! The operations that take most of the time, on the CPU: products, of weights in blocks, too, and convolutions of all
+//! channels and of single ones.
 //!
 //! The engine has them all, but asks the operating system for the number of cores at each product, convolves by
 //! gathering and scattering small tiles, and takes depthwise convolutions apart. These here go to the same products
 //! (the crate `gemm`) in the threads of the instance, write where the result belongs, and do what follows on the way.
 //! On other devices the engine's own operations are used.
 
+pub(crate) mod blocks;
 pub(crate) mod convolution;
 pub(crate) mod depthwise;
+pub(crate) mod matrix;
 pub(crate) mod product;
 #[cfg(test)]
 mod tests;

@@ -29,18 +29,20 @@ impl Plugin for Candle {
     type Model = LoadedModel;
 
     fn manifest() -> Manifest {
-        let description = "Models by name from safetensors files, on candle, in f32, bf16 and f16.";
+        let description = "Models by name from safetensors and GGUF files, on candle, in f32, bf16 and f16.";
         let mut manifest = Manifest::new("candle", env!("CARGO_PKG_VERSION"), description)
             .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
             .with_live_instances();
         for known in MODELS {
-            for model in known.ids {
+            for (model, format) in
+                known.ids.iter().flat_map(|id| known.formats.iter().map(move |it| (id, it)))
+            {
                 for precision in Precision::ALL {
                     for device in device::KINDS {
                         manifest = manifest.model(ModelSupport {
                             precision: precision.name().to_owned(),
                             device: (*device).to_owned(),
-                            ..ModelSupport::new(model, "safetensors")
+                            ..ModelSupport::new(model, format.name())
                         });
                     }
                 }
@@ -55,11 +57,16 @@ impl Plugin for Candle {
 
     fn load_model(&self, request: &ModelRequest) -> Result<LoadedModel, PluginError> {
         let (known, precision) = find(request)?;
-        let path = request.file("safetensors").ok_or_else(|| {
-            LoadError::Unsupported(format!("model \"{}\" comes without a safetensors file", request.model))
-        })?;
+        let mut files = known.formats.iter().map(|format| (*format, request.file(format.name())));
+        let Some((format, Some(path))) = files.find(|(_, path)| path.is_some()) else {
+            let formats: Vec<_> = known.formats.iter().map(|format| format.name()).collect();
+            let (model, formats) = (&request.model, formats.join(" or "));
+            return Err(
+                LoadError::Unsupported(format!("model \"{model}\" comes without a {formats} file")).into()
+            );
+        };
         let device = device::open(&request.device)?;
-        let weights = Weights::open(path, precision, &device)?;
+        let weights = Weights::open(path, format, precision, &device)?;
         let instance_count = usize::try_from(request.instance_count).unwrap_or(1);
         let network = (known.load)(&LoadRequest {
             model: &request.model,

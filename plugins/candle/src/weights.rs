@@ -1,14 +1,11 @@
-//! The weights of a model: a safetensors file, read tensor by tensor.
-//!
-//! The file is read, not mapped: what a mapping shows changes with the file, and a file that is cut while it is mapped
-//! ends the process. A tensor takes its own memory and, while it is read, its size once more; the whole file is never
-//! in memory.
+//! The weights of a model, whatever the format of their file: [`safetensors`] or [`gguf`].
+
+mod gguf;
+mod safetensors;
 
 use std::{
     collections::HashSet,
     fmt,
-    fs::File,
-    io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -16,22 +13,65 @@ use std::{
 use candle_core::{DType, Device, Shape, Tensor};
 use candle_nn::{Init, VarBuilder, var_builder::SimpleBackend};
 use parking_lot::Mutex;
-use proctor_plugin_api::vocabulary::misfetched;
-use safetensors::{
-    Dtype,
-    tensor::{Metadata, TensorInfo},
+
+use crate::{
+    error::LoadError,
+    ops::{blocks::Blocks, matrix::Matrix},
+    precision::Precision,
 };
 
-use crate::{error::LoadError, precision::Precision};
+/// Sizes of a network that a file may declare, by their names in GGUF files.
+pub(crate) const NUMBERS: [&str; 7] = [
+    "block_count",
+    "embedding_length",
+    "feed_forward_length",
+    "attention.head_count",
+    "attention.head_count_kv",
+    "attention.layer_norm_rms_epsilon",
+    "rope.freq_base",
+];
 
-/// Maximum length of a header in bytes; a model of ten thousand tensors needs a hundredth of it.
-const HEADER_BYTES_MAX: u64 = 100 << 20;
+/// Format of a file of weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A header in JSON and the numbers of tensors behind it.
+    Safetensors,
+    /// The form of llama.cpp: values, among them the sizes of the network, and tensors, some in blocks.
+    Gguf,
+}
 
-/// Number of leading bytes that identify other kinds of files.
-const BEGINNING_BYTES: u64 = 512;
+impl Format {
+    /// Returns the name in a manifest.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Safetensors => "safetensors",
+            Self::Gguf => "gguf",
+        }
+    }
+}
 
-/// Number of bytes before the header, which hold its length.
-const LENGTH_BYTES: u64 = 8;
+/// The tensors of an open file, by the names of PyTorch's checkpoints.
+trait Checkpoint: Send + Sync {
+    fn names(&self) -> Vec<String>;
+
+    fn shape(&self, name: &str) -> Option<&[usize]>;
+
+    /// Reads a tensor as f32; `None` if there is none of this name.
+    fn read(&self, name: &str, device: &Device) -> Result<Option<Tensor>, LoadError>;
+
+    /// Reads a matrix in its blocks, if it has any.
+    fn blocks(&self, name: &str) -> Result<Option<Blocks>, LoadError> {
+        let _ = name;
+        Ok(None)
+    }
+
+    /// Returns a size that the file declares, one of [`NUMBERS`].
+    fn number(&self, name: &str) -> Option<f64> {
+        let _ = name;
+        None
+    }
+}
 
 /// An open file of weights. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -39,10 +79,7 @@ pub struct Weights(Arc<OpenFile>);
 
 struct OpenFile {
     path: PathBuf,
-    file: Mutex<File>,
-    header: Metadata,
-    /// Begin of the first tensor.
-    data_start: u64,
+    checkpoint: Box<dyn Checkpoint>,
     precision: Precision,
     device: Device,
     /// Names of the tensors that were read.
@@ -56,46 +93,19 @@ impl Weights {
     ///
     /// # Errors
     /// [`LoadError::Weights`].
-    pub fn open(path: &Path, precision: Precision, device: &Device) -> Result<Self, LoadError> {
-        let unreadable = |error| unreadable(path, &error);
-        let malformed = |reason: String| {
-            let reason = beginning(path).as_deref().and_then(misfetched).map_or(reason, str::to_owned);
-            LoadError::Weights(format!("{} is not a safetensors file: {reason}", path.display()))
+    pub fn open(
+        path: &Path,
+        format: Format,
+        precision: Precision,
+        device: &Device,
+    ) -> Result<Self, LoadError> {
+        let checkpoint: Box<dyn Checkpoint> = match format {
+            Format::Safetensors => Box::new(safetensors::SafetensorsFile::open(path)?),
+            Format::Gguf => Box::new(gguf::Gguf::open(path)?),
         };
-        let mut file = File::open(path).map_err(unreadable)?;
-        let file_bytes = file.metadata().map_err(unreadable)?.len();
-        if file_bytes < LENGTH_BYTES {
-            return Err(malformed(format!("it has {file_bytes} bytes, fewer than the length of a header")));
-        }
-        let mut length = [0; LENGTH_BYTES as usize];
-        file.read_exact(&mut length).map_err(unreadable)?;
-        let header_bytes = u64::from_le_bytes(length);
-        if header_bytes > HEADER_BYTES_MAX {
-            return Err(malformed(format!("it begins with a header of {header_bytes} bytes")));
-        }
-        let data_start = LENGTH_BYTES + header_bytes;
-        let wrong_length = |expected_bytes: u64| {
-            LoadError::Weights(format!(
-                "{} has {file_bytes} bytes, but its header speaks of {expected_bytes}: it is truncated or was written \
-                 over; get it again",
-                path.display()
-            ))
-        };
-        if data_start > file_bytes {
-            return Err(wrong_length(data_start));
-        }
-        // Not more than the file has, which was just seen.
-        let mut header = vec![0; usize::try_from(header_bytes).expect("a header is far below 2^32 bytes")];
-        file.read_exact(&mut header).map_err(unreadable)?;
-        let header: Metadata =
-            serde_json::from_slice(&header).map_err(|error| malformed(format!("its header: {error}")))?;
-        let data_bytes = header.data_len() as u64;
-        if data_start + data_bytes != file_bytes {
-            return Err(wrong_length(data_start + data_bytes));
-        }
-        let (path, file, device) = (path.to_owned(), Mutex::new(file), device.clone());
+        let (path, device) = (path.to_owned(), device.clone());
         let (read, refusal) = Default::default();
-        Ok(Self(Arc::new(OpenFile { path, file, header, data_start, precision, device, read, refusal })))
+        Ok(Self(Arc::new(OpenFile { path, checkpoint, precision, device, read, refusal })))
     }
 
     /// Returns the file.
@@ -125,14 +135,14 @@ impl Weights {
     /// Returns the number of tensors.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.0.header.offset_keys().len()
+        self.0.checkpoint.names().len()
     }
 
     /// Returns the names of the tensors that were not read, sorted.
     #[must_use]
     pub fn unread(&self) -> Vec<String> {
         let read = self.0.read.lock();
-        let mut names = self.0.header.offset_keys();
+        let mut names = self.0.checkpoint.names();
         names.retain(|name| !read.contains(name));
         names.sort_unstable();
         names
@@ -141,7 +151,12 @@ impl Weights {
     /// Returns whether there is a tensor of this name.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
-        self.0.header.info(name).is_some()
+        self.0.checkpoint.shape(name).is_some()
+    }
+
+    /// Returns a size that the file declares, one of [`NUMBERS`].
+    pub(crate) fn number(&self, name: &str) -> Option<f64> {
+        self.0.checkpoint.number(name)
     }
 
     /// Returns the shape of a tensor.
@@ -149,7 +164,7 @@ impl Weights {
     /// # Errors
     /// [`LoadError::Weights`] if the tensor does not exist.
     pub fn shape(&self, name: &str) -> Result<&[usize], LoadError> {
-        self.0.info(name).map(|info| info.shape.as_slice())
+        self.0.shape(name)
     }
 
     /// Returns the shape of a tensor of `RANK` dimensions.
@@ -170,6 +185,23 @@ impl Weights {
     /// [`LoadError::Weights`] if the tensor does not exist, or reading it fails.
     pub fn tensor(&self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
         self.round(&self.exact(name, shape)?)
+    }
+
+    /// Returns a matrix of this shape: in blocks where the file has them, the device is the CPU and the precision f32;
+    /// else rounded to the precision.
+    ///
+    /// # Errors
+    /// As [`tensor`](Self::tensor).
+    pub(crate) fn matrix(&self, name: &str, shape: [usize; 2]) -> Result<Matrix, LoadError> {
+        let may_stay = self.0.precision == Precision::F32 && self.0.device.is_cpu();
+        if may_stay
+            && self.shape(name)? == shape
+            && let Some(blocks) = self.0.checkpoint.blocks(name)?
+        {
+            self.0.read.lock().insert(name.to_owned());
+            return Ok(Matrix::blocks(blocks));
+        }
+        Matrix::dense(self.tensor(name, &shape)?).map_err(|error| self.refused(error))
     }
 
     /// Returns a tensor of this shape in f32, for computations before rounding.
@@ -196,14 +228,14 @@ impl Weights {
     #[must_use]
     pub fn refused(&self, source: candle_core::Error) -> LoadError {
         let refusal = self.0.refusal.lock().take();
-        refusal.unwrap_or_else(|| self.0.refused(&source))
+        refusal.unwrap_or_else(|| refused(&self.0.path, &source))
     }
 
     /// Returns the error of a tensor whose shape is not as expected.
     #[must_use]
     pub fn misshapen(&self, name: &str, expected: &str) -> LoadError {
         let got = self.shape(name).unwrap_or_default();
-        self.0.unfit(name, &format!("the shape {got:?}, not {expected}"))
+        unfit(&self.0.path, name, &format!("the shape {got:?}, not {expected}"))
     }
 
     /// Returns the same weights for models of candle-transformers.
@@ -214,45 +246,20 @@ impl Weights {
 }
 
 impl OpenFile {
-    fn info(&self, name: &str) -> Result<&TensorInfo, LoadError> {
-        self.header.info(name).ok_or_else(|| {
-            let count = self.header.offset_keys().len();
-            let path = self.path.display();
-            LoadError::Weights(format!("{path} has no tensor \"{name}\" among its {count}"))
-        })
+    fn shape(&self, name: &str) -> Result<&[usize], LoadError> {
+        self.checkpoint.shape(name).ok_or_else(|| self.absent(name))
     }
 
-    fn unfit(&self, tensor: &str, fault: &str) -> LoadError {
-        LoadError::Weights(format!("tensor \"{tensor}\" of {} has {fault}", self.path.display()))
-    }
-
-    fn refused(&self, error: &candle_core::Error) -> LoadError {
-        LoadError::Weights(format!("{}: {error}", self.path.display()))
+    fn absent(&self, name: &str) -> LoadError {
+        let count = self.checkpoint.names().len();
+        LoadError::Weights(format!("{} has no tensor \"{name}\" among its {count}", self.path.display()))
     }
 
     /// Reads a tensor as f32.
     fn read(&self, name: &str) -> Result<Tensor, LoadError> {
-        let info = self.info(name)?;
-        let dtype = match info.dtype {
-            Dtype::F32 => DType::F32,
-            Dtype::F64 => DType::F64,
-            Dtype::F16 => DType::F16,
-            Dtype::BF16 => DType::BF16,
-            other => {
-                return Err(self.unfit(name, &format!("elements of type {other}, not F32, F64, F16 or BF16")));
-            }
-        };
-        let (start, end) = info.data_offsets;
-        let mut bytes = vec![0; end - start];
-        let mut file = self.file.lock();
-        file.seek(SeekFrom::Start(self.data_start + start as u64))
-            .and_then(|_| file.read_exact(&mut bytes))
-            .map_err(|source| unreadable(&self.path, &source))?;
-        drop(file);
+        let tensor = self.checkpoint.read(name, &self.device)?.ok_or_else(|| self.absent(name))?;
         self.read.lock().insert(name.to_owned());
-        Tensor::from_raw_buffer(&bytes, dtype, &info.shape, &self.device)
-            .and_then(|tensor| tensor.to_dtype(DType::F32))
-            .map_err(|source| self.refused(&source))
+        Ok(tensor)
     }
 
     fn round(&self, tensor: &Tensor) -> Result<Tensor, LoadError> {
@@ -262,19 +269,16 @@ impl OpenFile {
             // Folding goes through the engine's variables. The results would record every operation that they take part
             // in.
             .map(|tensor| tensor.detach())
-            .map_err(|source| self.refused(&source))
+            .map_err(|source| refused(&self.path, &source))
     }
 }
 
-/// Returns the first bytes of a file.
-fn beginning(path: &Path) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path).ok()?.take(BEGINNING_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+fn unfit(path: &Path, tensor: &str, fault: &str) -> LoadError {
+    LoadError::Weights(format!("tensor \"{tensor}\" of {} has {fault}", path.display()))
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> LoadError {
-    LoadError::Weights(format!("cannot read weights {}: {error}", path.display()))
+fn refused(path: &Path, error: &candle_core::Error) -> LoadError {
+    LoadError::Weights(format!("{}: {error}", path.display()))
 }
 
 impl fmt::Debug for OpenFile {
@@ -316,6 +320,6 @@ impl SimpleBackend for Backend {
     }
 
     fn contains_tensor(&self, name: &str) -> bool {
-        self.0.header.info(name).is_some()
+        self.0.checkpoint.shape(name).is_some()
     }
 }

@@ -1,9 +1,11 @@
-//! Outputs of a sample that are made of the model's, where they are not the same: positions of classes and records of
-//! boxes, of the outputs that published files have, and outputs that vary in size.
+//! Outputs of a sample that are made of the model's, where they are not the same: positions of classes, records of
+//! boxes and vectors of sentences, of the outputs that published files have, and outputs that vary in size.
 
 mod classes;
 mod detections;
+mod embedding;
 mod numbers;
+mod selected;
 mod varying;
 
 use std::fmt;
@@ -11,7 +13,9 @@ use std::fmt;
 use proctor_onnx_file::Signature;
 use proctor_plugin_api::{Batch, ModelRequest, PluginError};
 
-use self::{classes::Classes, detections::Detections, varying::Varying};
+use self::{
+    classes::Classes, detections::Detections, embedding::Embedding, selected::Selected, varying::Varying,
+};
 use crate::binding::Lent;
 
 /// How the outputs of a sample are made.
@@ -21,6 +25,10 @@ pub(crate) enum Made {
     Classes(Classes),
     /// Records of boxes.
     Detections(Detections),
+    /// The vector of a sentence.
+    Embedding(Embedding),
+    /// Records of boxes that are selected here.
+    Selected(Selected),
     /// Outputs unchanged, the last one of any size.
     Varying(Varying),
 }
@@ -37,16 +45,20 @@ impl Made {
     /// Returns how to compute the outputs from a model with these outputs; `None` if it is not possible, or not needed.
     pub(crate) fn recognise(signature: &Signature, request: &ModelRequest) -> Option<Self> {
         let detections = || Detections::recognise(signature, request).map(Self::Detections);
+        let selected = || Selected::recognise(signature, request).map(Self::Selected);
         let classes = || Classes::recognise(signature, request).map(Self::Classes);
+        let embedding = || Embedding::recognise(signature, request).map(Self::Embedding);
         let varying = || Varying::recognise(signature, request).map(Self::Varying);
-        detections().or_else(classes).or_else(varying)
+        detections().or_else(selected).or_else(classes).or_else(embedding).or_else(varying)
     }
 
     /// Returns the numbers of the model's used outputs, in the order in which [`answer`](Self::answer) takes them.
     pub(crate) fn values(&self) -> Vec<usize> {
         match self {
-            Self::Classes(classes) => vec![classes.value],
+            Self::Classes(classes) => vec![classes.output.value],
             Self::Detections(detections) => detections.values.clone(),
+            Self::Embedding(embedding) => vec![embedding.value],
+            Self::Selected(selected) => selected.values.to_vec(),
             Self::Varying(varying) => varying.values(),
         }
     }
@@ -64,6 +76,8 @@ impl Made {
         match self {
             Self::Classes(classes) => classes.answer(outputs, samples, batch),
             Self::Detections(detections) => detections.answer(outputs, samples, batch),
+            Self::Embedding(embedding) => embedding.answer(outputs, samples, batch),
+            Self::Selected(selected) => selected.answer(outputs, samples, batch),
             Self::Varying(varying) => varying.answer(outputs, samples, batch),
         }
     }
@@ -74,6 +88,8 @@ impl fmt::Display for Made {
         match self {
             Self::Classes(classes) => classes.fmt(f),
             Self::Detections(detections) => detections.fmt(f),
+            Self::Embedding(embedding) => embedding.fmt(f),
+            Self::Selected(selected) => selected.fmt(f),
             Self::Varying(_) => f.write_str("as they are, the last one as large as it comes"),
         }
     }

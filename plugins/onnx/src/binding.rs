@@ -6,7 +6,8 @@
 
 use std::{
     ffi::{CString, c_char},
-    ptr, slice,
+    ptr::{self, NonNull},
+    slice,
     sync::Arc,
 };
 
@@ -48,6 +49,20 @@ pub(crate) struct Lent<'a> {
     /// Extents, the batch among them.
     pub dims: Vec<usize>,
     pub bytes: &'a [u8],
+}
+
+/// A tensor in memory of its own, which the runtime has made.
+#[derive(Debug)]
+pub(crate) struct OwnedTensor(NonNull<OrtValue>);
+
+// SAFETY: the tensor and its memory belong to the structure alone, and the runtime allows them on any thread.
+unsafe impl Send for OwnedTensor {}
+
+impl Drop for OwnedTensor {
+    fn drop(&mut self) {
+        // SAFETY: the value was made by the runtime, and is in no other place.
+        unsafe { (ort::api().ReleaseValue)(self.0.as_ptr()) }
+    }
 }
 
 /// Names, and a tensor for each, in the form that the runtime takes them.
@@ -103,7 +118,8 @@ impl Binding {
     /// If the runtime refuses, for instance because shape and size do not agree.
     ///
     /// # Safety
-    /// - `memory` can be read until [`run`](Self::run) has returned, and nothing writes to it meanwhile.
+    /// - `memory` can be read until [`run`](Self::run) has returned, and nothing writes to it meanwhile. The same holds
+    ///   for each [`run_again`](Self::run_again) until the input is bound again.
     /// - It is aligned to the size of an element.
     pub(crate) unsafe fn bind_input(
         &mut self,
@@ -144,6 +160,45 @@ impl Binding {
     /// # Panics
     /// If an input, or an output of the caller's, was not bound since the last run.
     pub(crate) fn run(&mut self) -> Result<(), Error> {
+        let result = self.run_again();
+        self.unbind();
+        result
+    }
+
+    /// Ends the bindings of all inputs.
+    pub(crate) fn unbind(&mut self) {
+        self.inputs.clear();
+    }
+
+    /// Takes an output of the last run out of the binding.
+    ///
+    /// # Errors
+    /// If the runtime has not made it, or it was taken already.
+    ///
+    /// # Panics
+    /// If the memory of the outputs is the caller's.
+    pub(crate) fn take_output(&mut self, output: usize) -> Result<OwnedTensor, Error> {
+        assert!(self.home == Home::Runtime, "outputs in the caller's memory stay there");
+        let value = std::mem::replace(&mut self.outputs.values[output], ptr::null_mut());
+        NonNull::new(value).map(OwnedTensor).ok_or_else(|| Error::new("the runtime has not made the output"))
+    }
+
+    /// Binds an input to a tensor, which is kept until the input is bound again or unbound.
+    pub(crate) fn give_input(&mut self, input: usize, tensor: OwnedTensor) {
+        self.inputs.release(input);
+        self.inputs.values[input] = tensor.0.as_ptr();
+        // The value is in the list now, which releases it.
+        std::mem::forget(tensor);
+    }
+
+    /// Runs the session on the bound tensors, and keeps the inputs bound.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    ///
+    /// # Panics
+    /// If an input is not bound, or an output of the caller's was not bound since the last run.
+    pub(crate) fn run_again(&mut self) -> Result<(), Error> {
         let unbound = |values: &Values| values.values.iter().any(|value| value.is_null());
         assert!(!unbound(&self.inputs), "every input is bound before a run");
         match self.home {
@@ -169,7 +224,6 @@ impl Binding {
         };
         // SAFETY: the status is the one that the call just returned.
         let result = unsafe { Error::result_from_status(status) };
-        self.inputs.clear();
         if self.home == Home::Caller {
             self.outputs.clear();
         }
@@ -321,7 +375,8 @@ impl Values {
     fn release(&mut self, place: usize) {
         let value = std::mem::replace(&mut self.values[place], ptr::null_mut());
         if !value.is_null() {
-            // SAFETY: the value was made by `bind`, and just taken out of the one place that it was in.
+            // SAFETY: the value was made by `bind` or by the runtime, and just taken out of the one place that it was
+            // in.
             unsafe { (ort::api().ReleaseValue)(value) }
         }
     }

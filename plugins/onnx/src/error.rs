@@ -6,7 +6,10 @@ use proctor_onnx_file::{FitError, OnnxFileError, RequestError};
 use proctor_plugin_api::PluginError;
 use proctor_timed_steps::windows::WindowsError;
 
-use crate::runtime_library::error::RuntimeLibraryError;
+use crate::{
+    generation::GenerationError, provider::library::ProviderLibraryError,
+    runtime_library::error::RuntimeLibraryError,
+};
 
 /// Reason why a model cannot be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -14,12 +17,18 @@ pub(crate) enum LoadError {
     /// The runtime is missing.
     #[error(transparent)]
     RuntimeLibrary(#[from] RuntimeLibraryError),
+    /// The execution provider that is a library cannot be used.
+    #[error(transparent)]
+    ProviderLibrary(#[from] ProviderLibraryError),
     /// The file cannot be used.
     #[error(transparent)]
     File(#[from] OnnxFileError),
     /// The file does not match the request.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// The declaration does not match the files or the request.
+    #[error(transparent)]
+    Generation(#[from] GenerationError),
     #[error(
         "{} cannot run samples whose shapes differ: {why}; it needs samples of rows, which are the first extent of all \
          inputs and of one output, or volumes that it labels in windows",
@@ -77,15 +86,19 @@ impl From<LoadError> for PluginError {
         let text = error.to_string();
         match error {
             LoadError::Request(_)
+            | LoadError::Generation(_)
             | LoadError::Rows { .. }
             | LoadError::Window { .. }
             | LoadError::Volume { .. }
             | LoadError::NoProvider { .. }
             | LoadError::Operator { .. } => Self::unsupported(text),
-            LoadError::Device { .. } => Self::invalid_argument(text),
-            LoadError::RuntimeLibrary(_) | LoadError::File(_) | LoadError::Session { .. } => {
-                Self::failed(text)
+            LoadError::Device { .. } | LoadError::ProviderLibrary(ProviderLibraryError::Two { .. }) => {
+                Self::invalid_argument(text)
             }
+            LoadError::RuntimeLibrary(_)
+            | LoadError::ProviderLibrary(_)
+            | LoadError::File(_)
+            | LoadError::Session { .. } => Self::failed(text),
         }
     }
 }

@@ -12,6 +12,7 @@ use proctor_plugin_api::{Batch, Host, Instance, PluginError, Stage, vocabulary::
 use crate::{
     answer::MadeOf,
     binding::{Binding, Home, Lent, names},
+    generation::{Plan, instance::GenerationInstance},
     session::runtime_failed,
     tensor::{Room, Tensor},
     volumes::VolumeInstance,
@@ -34,6 +35,15 @@ impl OnnxInstance {
             }
             Way::Volumes(fit) => Box::new(VolumeInstance::new(host, session, fit, input_bytes_copied)?),
         }))
+    }
+
+    /// Makes an instance of an encoder and a decoder.
+    pub(crate) fn of_tokens(
+        host: Host,
+        sessions: [Arc<SharedSessionInner>; 2],
+        plan: &Arc<Plan>,
+    ) -> Result<Self, PluginError> {
+        Ok(Self(Box::new(GenerationInstance::new(host, sessions, Arc::clone(plan))?)))
     }
 }
 

@@ -4,11 +4,14 @@
 //! - `plugin`, `model`, `instance`: the three traits of a plugin; `options`: its options.
 //! - `runtime_library`: ONNX Runtime, which is not part of the plugin: found by option, by environment, next to the
 //!   plugin or in the folder of `cargo xtask setup`; checked, and loaded once.
-//! - `session`, `provider`: sessions of the runtime and the providers that compute in them.
+//! - `session`, `provider`: sessions of the runtime and the providers that compute in them, also those out of a library
+//!   (`provider/library`).
 //! - `way`: how samples go through a model, derived from the tensors of both: together, row by row, or in windows.
 //! - `binding`, `tensor`, `buffer`: one batch, from the host's memory through the runtime into the host's memory;
 //!   `volumes`: one volume after the other, in windows.
-//! - `answer`: outputs derived from the model's: classes, records of boxes, and outputs that vary in size.
+//! - `answer`: outputs derived from the model's: classes, records of boxes, vectors of sentences, and outputs that vary
+//!   in size.
+//! - `generation`: models in two files that answer with tokens, one after the other.
 //!
 //! `proctor-onnx-file` handles the contents of a file and how a benchmark's tensors match its graph.
 //!
@@ -32,6 +35,7 @@ mod answer;
 mod binding;
 mod buffer;
 mod error;
+mod generation;
 mod instance;
 mod model;
 mod options;

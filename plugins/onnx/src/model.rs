@@ -10,19 +10,24 @@ use std::{
     },
 };
 
-use ort::session::SharedSessionInner;
-use parking_lot::Mutex;
 use proctor_onnx_file::{Batching, Fit, OnnxFile, RequestError, Signature};
-use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError, vocabulary::TensorSpec};
+use proctor_plugin_api::{
+    Host, Model, ModelRequest, Placement, PluginError,
+    vocabulary::{Generation, TensorSpec},
+};
 
 use crate::{
     answer::MadeOf,
     error::LoadError,
+    generation::{Part, Plan, declaration, file_of},
     instance::OnnxInstance,
     options::Settings,
-    provider::Provider,
+    provider::{
+        Provider,
+        library::{LibraryProvider, ProviderLibrary, ProviderLibraryError},
+    },
     runtime_library::runtime::Runtime,
-    session::SessionMaker,
+    session::{SessionMaker, Sessions},
     way::{ModelTensors, Way},
 };
 
@@ -32,13 +37,18 @@ const INPUT_BYTES_COPIED: &str = "input_bytes_copied";
 /// A loaded model.
 pub struct OnnxModel {
     host: Host,
-    maker: SessionMaker,
-    way: Way,
+    work: Work,
     /// Number of bytes of inputs that all instances copied before the runtime saw them.
     input_bytes_copied: Arc<AtomicU64>,
-    /// The session that all instances share, or that waits for the first instance.
-    session: Mutex<Option<Arc<SharedSessionInner>>>,
     explanation: String,
+}
+
+/// Sessions, and how samples go through them.
+enum Work {
+    /// Tensors in, tensors out.
+    Tensors { sessions: Sessions, way: Way },
+    /// A sample in, tokens out, one after the other.
+    Tokens { encoder: Sessions, decoder: Sessions, plan: Arc<Plan> },
 }
 
 impl OnnxModel {
@@ -50,45 +60,47 @@ impl OnnxModel {
         request: &ModelRequest,
     ) -> Result<Self, LoadError> {
         runtime.check_alone()?;
+        if let Some(generation) = declaration(request)? {
+            return Self::load_generation(host, runtime, settings, request, generation);
+        }
         let no_file = || RequestError::NoFile { model: request.model.clone() };
         let path = request.file("onnx").ok_or_else(no_file)?;
         let file = OnnxFile::open(path)?;
         file.check_precision(&request.precision)?;
         let way = Way::find(&file, request, settings.windows)?;
-        let maker = SessionMaker {
-            runtime: Arc::clone(runtime),
-            path: Arc::from(path),
-            provider: Provider::choose(settings.provider, &request.device, runtime)?,
-            threads: settings.threads(request.instance_count),
-            settings: settings.clone(),
-        };
+        let maker = maker(runtime, settings, request, path)?;
         let session = maker.make(&[])?;
         let explanation = explain(&maker, &file, &way);
         tracing::info!(path = %path.display(), provider = %maker.provider, threads = maker.threads, "model loaded");
-        Ok(Self {
-            host,
-            maker,
-            way,
-            input_bytes_copied: Arc::default(),
-            session: Mutex::new(Some(session)),
-            explanation,
-        })
+        let work = Work::Tensors { sessions: Sessions::new(maker, session), way };
+        Ok(Self { host, work, input_bytes_copied: Arc::default(), explanation })
     }
 
-    /// Returns the session for one more instance, which keeps to `cpus` if there are any.
-    fn session(&self, cpus: &[u32]) -> Result<Arc<SharedSessionInner>, LoadError> {
-        let mut first = self.session.lock();
-        if self.maker.settings.shared {
-            match &*first {
-                Some(session) => return Ok(Arc::clone(session)),
-                None => return self.maker.make(&[]),
-            }
-        }
-        match first.take() {
-            // Threads of their own have to be started where they belong.
-            Some(session) if cpus.is_empty() || self.maker.threads == 1 => Ok(session),
-            _ => self.maker.make(cpus),
-        }
+    /// Makes the first sessions of both files, and holds their tensors against the declaration.
+    fn load_generation(
+        host: Host,
+        runtime: &Arc<Runtime>,
+        settings: &Settings,
+        request: &ModelRequest,
+        generation: Generation,
+    ) -> Result<Self, LoadError> {
+        let [encoder_path, decoder_path] =
+            [&generation.encoder.file, &generation.decoder.file].map(|format| file_of(request, format));
+        let (encoder_path, decoder_path) = (encoder_path?, decoder_path?);
+        let encoder_maker = maker(runtime, settings, request, encoder_path)?;
+        let decoder_maker = maker(runtime, settings, request, decoder_path)?;
+        let (encoder, decoder) = (encoder_maker.make_whole(&[])?, decoder_maker.make_whole(&[])?);
+        let (encoder_part, decoder_part) =
+            (Part::of(encoder_path, &encoder), Part::of(decoder_path, &decoder));
+        let plan = Plan::new(generation, request, &encoder_part, &decoder_part)?;
+        let explanation = explain_runtime(&encoder_maker) + &plan.explain(encoder_path, decoder_path);
+        tracing::info!(encoder = %encoder_path.display(), decoder = %decoder_path.display(), "model loaded");
+        let work = Work::Tokens {
+            encoder: Sessions::new(encoder_maker, encoder.inner()),
+            decoder: Sessions::new(decoder_maker, decoder.inner()),
+            plan: Arc::new(plan),
+        };
+        Ok(Self { host, work, input_bytes_copied: Arc::default(), explanation })
     }
 }
 
@@ -96,8 +108,17 @@ impl Model for OnnxModel {
     type Instance = OnnxInstance;
 
     fn create_instance(&self, placement: &Placement) -> Result<OnnxInstance, PluginError> {
-        let session = self.session(&placement.cpus)?;
-        OnnxInstance::new(self.host, session, &self.way, Arc::clone(&self.input_bytes_copied))
+        let cpus = &placement.cpus;
+        match &self.work {
+            Work::Tensors { sessions, way } => {
+                let copied = Arc::clone(&self.input_bytes_copied);
+                OnnxInstance::new(self.host, sessions.next(cpus)?, way, copied)
+            }
+            Work::Tokens { encoder, decoder, plan } => {
+                let sessions = [encoder.next(cpus)?, decoder.next(cpus)?];
+                OnnxInstance::of_tokens(self.host, sessions, plan)
+            }
+        }
     }
 
     fn start(&self) -> Result<(), PluginError> {
@@ -118,20 +139,64 @@ impl Model for OnnxModel {
     }
 }
 
-fn explain(maker: &SessionMaker, file: &OnnxFile, way: &Way) -> String {
+/// Returns everything that the sessions of a file have in common.
+fn maker(
+    runtime: &Arc<Runtime>,
+    settings: &Settings,
+    request: &ModelRequest,
+    path: &Path,
+) -> Result<SessionMaker, LoadError> {
+    let library_provider = library_provider(runtime, settings)?;
+    let provider = match &library_provider {
+        None => Provider::choose(settings.provider, &request.device, runtime)?,
+        // It computes what the other one does not take.
+        Some(_) => Provider::Cpu,
+    };
+    Ok(SessionMaker {
+        runtime: Arc::clone(runtime),
+        path: Arc::from(path),
+        provider,
+        library_provider,
+        threads: settings.threads(request.instance_count),
+        settings: settings.clone(),
+    })
+}
+
+/// Returns the provider of the library that the options name, registered.
+fn library_provider(runtime: &Runtime, settings: &Settings) -> Result<Option<LibraryProvider>, LoadError> {
+    let Some((path, wanted)) = &settings.ep_library else { return Ok(None) };
+    if let Some(other) = settings.provider {
+        return Err(ProviderLibraryError::Two { provider: other.name() }.into());
+    }
+    Ok(Some(ProviderLibrary::register(runtime, path)?.choose(wanted)?))
+}
+
+/// Returns lines about the runtime and the settings of sessions.
+fn explain_runtime(maker: &SessionMaker) -> String {
     let SessionMaker { runtime, provider, threads, settings, .. } = maker;
-    let mut text = String::new();
+    // By the names of the options, so that one sees what to set.
+    let session = if settings.shared { "shared" } else { "each" };
+    let library = maker.library_provider.as_ref().map_or_else(String::new, |library| {
+        format!("execution provider {library}; what it does not take runs on {provider}\n")
+    });
+    format!(
+        "ONNX Runtime {} ({})\n{library}provider {provider}, graph_optimisation {}, session {session}, threads {threads}, \
+         inter_threads {}, spin {}, arena {}\n",
+        runtime.version(),
+        runtime.path().display(),
+        settings.level,
+        settings.inter_threads,
+        settings.spin,
+        settings.arena
+    )
+}
+
+fn explain(maker: &SessionMaker, file: &OnnxFile, way: &Way) -> String {
+    let mut text = explain_runtime(maker);
     let mut line = |line: String| {
         // Writing to a String does not fail.
         let _ = writeln!(text, "{line}");
     };
-    line(format!("ONNX Runtime {} ({})", runtime.version(), runtime.path().display()));
-    // By the names of the options, so that one sees what to set.
-    let session = if settings.shared { "shared" } else { "each" };
-    line(format!(
-        "provider {provider}, graph_optimisation {}, session {session}, threads {threads}, inter_threads {}, spin {}, arena {}",
-        settings.level, settings.inter_threads, settings.spin, settings.arena
-    ));
     let opsets = file.opsets.iter().map(|opset| {
         let domain = if opset.domain.is_empty() { "ai.onnx" } else { &opset.domain };
         format!("{domain} {}", opset.version)

@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use ort::session::builder::GraphOptimizationLevel;
 use proctor_plugin_api::{Manifest, OptionSpec, Options, PluginError, Threads};
 
-use crate::provider::Provider;
+use crate::provider::{Provider, library::ProviderOptions};
 
 /// More than any graph has at a time.
 const INTER_THREADS_MAX: i64 = 1024;
+
+/// More than any machine has.
+const DEVICES_MAX: i64 = 1024;
 
 /// More than any memory has room for.
 const WINDOWS_MAX: i64 = 1024;
@@ -28,6 +31,8 @@ pub(crate) struct Settings {
     pub library: Option<PathBuf>,
     /// Provider that runs operators; `None` selects the device's namesake.
     pub provider: Option<Provider>,
+    /// Library with an execution provider, and what is chosen of it.
+    pub ep_library: Option<(PathBuf, ProviderOptions)>,
     /// Name of the level of graph optimisation, one of [`LEVELS`].
     pub level: String,
     /// Threads within an operator.
@@ -56,6 +61,21 @@ pub(crate) fn declare(manifest: Manifest) -> Manifest {
             "provider",
             &providers,
             "Execution provider: auto is cpu or cuda, as the device is called; tensorrt needs device cuda, openvino cpu.",
+        ))
+        .option(OptionSpec::path(
+            "ep_library",
+            "A library with an execution provider for ONNX Runtime 1.22 or later, which computes what it can take.",
+        ))
+        .option(OptionSpec::text("ep_name", "Name of the provider in ep_library, if that has several."))
+        .option(OptionSpec::integer(
+            "ep_device",
+            0,
+            0..=DEVICES_MAX,
+            "Number of the device among those that the provider of ep_library offers.",
+        ))
+        .option(OptionSpec::text(
+            "ep_options",
+            "Options for the provider of ep_library: KEY=VALUE, with semicolons between several.",
         ))
         .option(OptionSpec::choice(
             "graph_optimisation",
@@ -92,7 +112,7 @@ impl Settings {
     /// Reads the options, which were checked against the manifest, and holds them against the machine.
     ///
     /// # Errors
-    /// [`Threads::check`]'s.
+    /// [`Threads::check`]'s, and options of a provider without a library, or that are no pairs.
     pub(crate) fn read(options: &Options) -> Result<Self, PluginError> {
         let inter_threads =
             options.integer("inter_threads").and_then(|count| usize::try_from(count).ok()).unwrap_or(1);
@@ -101,6 +121,7 @@ impl Settings {
         Ok(Self {
             library: options.path("library").map(PathBuf::from),
             provider: options.text("provider").and_then(Provider::from_name),
+            ep_library: provider_library(options)?,
             level: options.text("graph_optimisation").unwrap_or(LEVELS[0].0).to_owned(),
             threads,
             inter_threads,
@@ -124,6 +145,29 @@ impl Settings {
             _ => self.threads.of_each(instance_count),
         }
     }
+}
+
+/// Reads the options about a library with an execution provider.
+fn provider_library(options: &Options) -> Result<Option<(PathBuf, ProviderOptions)>, PluginError> {
+    let [name, pairs] =
+        ["ep_name", "ep_options"].map(|option| options.text(option).filter(|it| !it.is_empty()));
+    let device = options.integer("ep_device").and_then(|number| usize::try_from(number).ok()).unwrap_or(0);
+    let Some(path) = options.path("ep_library") else {
+        let set = [("ep_name", name.is_some()), ("ep_options", pairs.is_some()), ("ep_device", device > 0)];
+        return match set.into_iter().find(|(_, is_set)| *is_set) {
+            None => Ok(None),
+            Some((option, _)) => Err(PluginError::invalid_argument(format!(
+                "{option} is about the provider of a library: name it with --set onnx.ep_library=..."
+            ))),
+        };
+    };
+    let no_pair = |part: String| {
+        PluginError::invalid_argument(format!(
+            "ep_options: \"{part}\" is not KEY=VALUE; several have semicolons between them"
+        ))
+    };
+    let pairs = ProviderOptions::parse_options(pairs.unwrap_or_default()).map_err(no_pair)?;
+    Ok(Some((path.to_owned(), ProviderOptions { name: name.map(str::to_owned), device, options: pairs })))
 }
 
 /// Returns the number of threads of a session that all instances share, so that together they use each core once. The
@@ -166,6 +210,19 @@ mod tests {
             );
             assert!(read(&[(option, &cores.to_string())]).is_ok());
         }
+    }
+
+    #[test]
+    fn what_is_said_of_a_provider_needs_its_library() {
+        for (option, value) in [("ep_name", "A"), ("ep_options", "a=1"), ("ep_device", "1")] {
+            let error = read(&[(option, value)]).unwrap_err();
+            assert!(error.starts_with(&format!("{option} is about the provider of a library")), "{error}");
+        }
+        let error = read(&[("ep_library", "ep.so"), ("ep_options", "a=1;b")]).unwrap_err();
+        assert!(error.starts_with("ep_options: \"b\" is not KEY=VALUE"), "{error}");
+        let settings = read(&[("ep_library", "ep.so"), ("ep_options", "a=1;b=2"), ("ep_name", "A")]).unwrap();
+        let (path, options) = settings.ep_library.unwrap();
+        assert_eq!((path.file_name().unwrap(), options.options.len()), ("ep.so".as_ref(), 2));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use proctor_plugin_api::{
 
 use crate::{
     error::LoadError,
+    generation::FORMATS,
     model::OnnxModel,
     options::{Settings, declare},
     runtime_library::{find::find, runtime::Runtime},
@@ -45,6 +46,14 @@ impl Plugin for Onnx {
                 let (device, precision) = (device.to_owned(), precision.name().to_owned());
                 let any = ModelSupport::new("*", "onnx");
                 manifest = manifest.model(ModelSupport { device, precision, dynamic_shapes: true, ..any });
+            }
+        }
+        // Such models are for the CPU alone: tensors that go from call to call stay in memory of the processor.
+        for precision in [Precision::F32, Precision::Int8] {
+            for format in FORMATS {
+                let (device, precision) = (DEVICES[0].to_owned(), precision.name().to_owned());
+                manifest =
+                    manifest.model(ModelSupport { device, precision, ..ModelSupport::new("*", format) });
             }
         }
         declare(manifest)

@@ -1,5 +1,7 @@
 //! Execution providers, which compute a session's operators.
 
+pub(crate) mod library;
+
 use std::fmt;
 
 use ort::{

@@ -6,9 +6,15 @@ use ort::{
     logging::LogLevel,
     session::{Session, SharedSessionInner},
 };
+use parking_lot::Mutex;
 use proctor_plugin_api::PluginError;
 
-use crate::{error::LoadError, options::Settings, provider::Provider, runtime_library::runtime::Runtime};
+use crate::{
+    error::LoadError,
+    options::Settings,
+    provider::{Provider, library::LibraryProvider},
+    runtime_library::runtime::Runtime,
+};
 
 /// Messages of the runtime about an operator that it does not have.
 const UNKNOWN_OPERATOR: [&str; 3] =
@@ -21,6 +27,8 @@ pub(crate) struct SessionMaker {
     pub path: Arc<Path>,
     pub settings: Settings,
     pub provider: Provider,
+    /// Provider that comes before that one, out of a library.
+    pub library_provider: Option<LibraryProvider>,
     /// Number of threads within an operator.
     pub threads: usize,
 }
@@ -32,8 +40,15 @@ impl SessionMaker {
     /// # Errors
     /// [`LoadError::Operator`] or [`LoadError::Session`].
     pub(crate) fn make(&self, cpus: &[u32]) -> Result<Arc<SharedSessionInner>, LoadError> {
-        let session = self.build(cpus).map_err(|error| self.refused(error.message()))?;
-        Ok(session.inner())
+        self.make_whole(cpus).map(|session| session.inner())
+    }
+
+    /// Works as [`make`](Self::make), and returns the session with the names and types of its tensors.
+    ///
+    /// # Errors
+    /// As [`make`](Self::make).
+    pub(crate) fn make_whole(&self, cpus: &[u32]) -> Result<Session, LoadError> {
+        self.build(cpus).map_err(|error| self.refused(error.message()))
     }
 
     fn build(&self, cpus: &[u32]) -> Result<Session, ort::Error> {
@@ -46,8 +61,11 @@ impl SessionMaker {
             .with_inter_threads(settings.inter_threads)?
             .with_parallel_execution(settings.inter_threads > 1)?
             .with_config_entry("session.intra_op.allow_spinning", spin)?
-            .with_config_entry("session.inter_op.allow_spinning", spin)?
-            .with_execution_providers(self.provider.dispatches(settings.arena, *threads))?;
+            .with_config_entry("session.inter_op.allow_spinning", spin)?;
+        if let Some(provider) = &self.library_provider {
+            provider.append(&self.runtime, &mut builder)?;
+        }
+        builder = builder.with_execution_providers(self.provider.dispatches(settings.arena, *threads))?;
         if let Some(affinities) = affinities(*threads, cpus) {
             builder = builder.with_config_entry("session.intra_op_thread_affinities", affinities)?;
         }
@@ -61,6 +79,38 @@ impl SessionMaker {
             LoadError::Operator { path, version, reason }
         } else {
             LoadError::Session { path, version, reason }
+        }
+    }
+}
+
+/// The sessions of a model for its instances.
+pub(crate) struct Sessions {
+    pub(crate) maker: SessionMaker,
+    /// The session that all instances share, or that waits for the first instance.
+    first: Mutex<Option<Arc<SharedSessionInner>>>,
+}
+
+impl Sessions {
+    pub(crate) fn new(maker: SessionMaker, first: Arc<SharedSessionInner>) -> Self {
+        Self { maker, first: Mutex::new(Some(first)) }
+    }
+
+    /// Returns the session for one more instance, which keeps to `cpus` if there are any.
+    ///
+    /// # Errors
+    /// As [`SessionMaker::make`].
+    pub(crate) fn next(&self, cpus: &[u32]) -> Result<Arc<SharedSessionInner>, LoadError> {
+        let mut first = self.first.lock();
+        if self.maker.settings.shared {
+            match &*first {
+                Some(session) => return Ok(Arc::clone(session)),
+                None => return self.maker.make(&[]),
+            }
+        }
+        match first.take() {
+            // Threads of their own have to be started where they belong.
+            Some(session) if cpus.is_empty() || self.maker.threads == 1 => Ok(session),
+            _ => self.maker.make(cpus),
         }
     }
 }

@@ -1,18 +1,20 @@
 //! The file of a model, as a run asks for it.
 
-use std::path::Path;
+use std::{path::Path, slice};
 
 use proctor_onnx_file::{Batching, Fit, Precision, RequestError};
 use proctor_plugin_api::ModelRequest;
 use proctor_vocabulary::ElementType;
 
-use super::error::LoadError;
+use super::{classes::ClassOf, error::LoadError};
 use crate::{driver::DeviceError, graph::Graph, passes, program::Program, read::source::Source};
 
 /// A file that was read and fits the request.
 pub(super) struct ModelFile {
     source: Source,
     pub fit: Fit,
+    /// Way from the only output of `fit` to a class, if the benchmark wants that.
+    pub class: Option<ClassOf>,
     /// Type that values and weights in f32 become.
     narrowed: Option<ElementType>,
     /// Batch sizes of the plans, the largest first.
@@ -31,9 +33,17 @@ impl ModelFile {
             asked => file.check_precision(asked).map(|()| None)?,
         };
         let batch_size_max = usize::try_from(request.batch_size_max).unwrap_or(usize::MAX);
-        let fit = file.fit(&request.inputs, &request.outputs, batch_size_max)?;
+        let plain = file.fit(&request.inputs, &request.outputs, batch_size_max);
+        // Outputs that fit are taken as they are.
+        let class = plain.is_err().then(|| ClassOf::find(&file.signature, &request.outputs)).flatten();
+        let (fit, class) = match class {
+            None => (plain?, None),
+            Some((output, class)) => {
+                (file.fit(&request.inputs, slice::from_ref(&output), batch_size_max)?, Some(class))
+            }
+        };
         let batch_sizes = fit.plan_sizes(batch_size_max);
-        Ok(Self { source, fit, narrowed, batch_sizes })
+        Ok(Self { source, fit, class, narrowed, batch_sizes })
     }
 
     /// Returns the program for one batch size, as `plan` makes it, with the outputs that the benchmark wants.

@@ -91,7 +91,12 @@ impl<D: Driver> Lane<D> {
             for (port, from) in self.loaded.fit.outputs.iter().zip(&slot.outputs) {
                 let rows = from.chunks_exact(port.spec.size_bytes().max(1));
                 for (sample, row) in slot.samples.clone().zip(rows) {
-                    copy(port, row, batch.sample(sample).output_mut(port.tensor))?;
+                    let mut sample = batch.sample(sample);
+                    let room = sample.output_mut(port.tensor);
+                    match self.loaded.class {
+                        Some(class) => class.write(port, row, room)?,
+                        None => copy(port, row, room)?,
+                    }
                 }
             }
         }

@@ -3,6 +3,7 @@
 use proctor_onnx_file::Fit;
 use proctor_plugin_api::Host;
 
+use super::classes::ClassOf;
 use crate::{
     driver::Driver,
     program::{Program, Tuning},
@@ -14,6 +15,8 @@ pub(super) struct Loaded<D: Driver> {
     pub host: Host,
     /// Correspondence between samples and the model's tensors.
     pub fit: Fit,
+    /// Way from the only output of `fit` to a class, if the benchmark wants that.
+    pub class: Option<ClassOf>,
     /// Tiles and groups of the plans.
     pub tuning: Tuning,
     /// Sessions by batch size, the largest first.

@@ -91,7 +91,7 @@ fn loaded<D: Driver>(host: Host, file: &ModelFile, device: OpenedDevice<D>) -> R
         prepared.map_err(|error| file.device_error(batch_size, error))?;
         plans.push(Plan { batch_size, program });
     }
-    Ok(Loaded { host, fit: file.fit.clone(), tuning, plans, resources, driver })
+    Ok(Loaded { host, fit: file.fit.clone(), class: file.class, tuning, plans, resources, driver })
 }
 
 /// Returns the tuning of a device, with the tile that suits it if the model is large enough for that to matter.

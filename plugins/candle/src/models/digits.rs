@@ -1,27 +1,20 @@
-//! The three digits models: an image of 8x8 pixels in, ten logits out. `datasets/digits/make.py` has their definition.
+//! The digits models without convolutions: an image of 8x8 pixels in, ten logits out. `datasets/digits/make.py` has
+//! their definition.
 
 use candle_core::{Result, Tensor};
 
 use super::{
-    layers::{Geometry, Linear, convolution},
+    layers::Linear,
     lstm::Lstm,
     tensors::{Expected, fit_inputs, fit_outputs},
 };
 use crate::{
     error::LoadError,
     network::{LoadRequest, Network, NetworkCall, Output},
-    ops::convolution::{After, Convolution, Padding},
 };
 
 /// Rows and columns of an image.
 const SIDE: usize = 8;
-
-/// Two convolutions of 3x3, ReLU after each, max pooling of 2x2, a linear layer.
-#[derive(Debug)]
-struct Cnn {
-    convolutions: [Convolution; 2],
-    classifier: Linear,
-}
 
 /// An LSTM over the rows of an image, a linear layer on its last state.
 #[derive(Debug)]
@@ -37,19 +30,6 @@ struct Mlp {
 }
 
 type Loaded = std::result::Result<Box<dyn Network>, LoadError>;
-
-/// Loads `digits-cnn` from `conv1`, `conv2` and `fc`.
-pub(super) fn cnn(request: &LoadRequest<'_>) -> Loaded {
-    let weights = request.weights;
-    let (padding, after) = (Padding::Each(1), After::Relu);
-    let geometry = |input| Geometry { input, kernel: 3, stride: 1, padding, depthwise: false, after };
-    let first = convolution(weights, "conv1", geometry(1))?;
-    let second = convolution(weights, "conv2", geometry(first.channels()))?;
-    let classifier = Linear::load(weights, "fc", second.channels() * (SIDE / 2) * (SIDE / 2))?;
-    fit_inputs(request.inputs, [Expected::f32("image", &[1, SIDE, SIDE])])?;
-    fit_outputs(request.outputs, [Expected::f32("logits", &[classifier.width()])])?;
-    Ok(Box::new(Cnn { convolutions: [first, second], classifier }))
-}
 
 /// Loads `digits-lstm` from `lstm` and `fc`.
 pub(super) fn lstm(request: &LoadRequest<'_>) -> Loaded {
@@ -72,22 +52,6 @@ pub(super) fn mlp(request: &LoadRequest<'_>) -> Loaded {
     fit_inputs(request.inputs, [Expected::f32("image", &[SIDE * SIDE])])?;
     fit_outputs(request.outputs, [Expected::f32("logits", &[classes])])?;
     Ok(Box::new(Mlp { layers }))
-}
-
-impl Network for Cnn {
-    fn run(&self, call: &NetworkCall) -> Result<Vec<Output>> {
-        let mut x = call.input(0)?;
-        for convolution in &self.convolutions {
-            x = convolution.forward(&x)?;
-        }
-        let x = x.max_pool2d(2)?.flatten_from(1)?;
-        one(self.classifier.forward(&x))
-    }
-
-    fn summary(&self) -> String {
-        let [first, second] = self.convolutions.each_ref().map(Convolution::channels);
-        format!("3x3 convolutions to {first} and {second}, max pooling, linear {}", self.classifier.width())
-    }
 }
 
 impl Network for RowLstm {

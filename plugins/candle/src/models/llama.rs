@@ -12,7 +12,11 @@ mod beam_search;
 mod cache;
 pub(crate) mod config;
 mod decoder;
+#[cfg(test)]
+mod gguf_tests;
 pub(super) mod network;
 mod rotary;
+#[cfg(test)]
+mod smollm2_as_published;
 #[cfg(test)]
 mod tests;

@@ -35,6 +35,11 @@ impl Expected {
             && self.shape.iter().zip(&spec.shape).all(same)
     }
 
+    /// Returns whether it has a score for each class.
+    fn is_scores(&self) -> bool {
+        self.element_type == ElementType::F32 && matches!(self.shape[..], [Some(count)] if count > 1)
+    }
+
     fn in_words(&self) -> String {
         let extent =
             |extent: &Option<usize>| extent.map_or_else(|| "any".to_owned(), |extent| extent.to_string());
@@ -55,7 +60,7 @@ pub(crate) fn fit_inputs<const COUNT: usize>(
     fit("takes", specs, expected)
 }
 
-/// Returns the same for outputs.
+/// Returns the same for outputs. The only output may be a class where the model gives scores.
 ///
 /// # Errors
 /// [`LoadError::Unsupported`] with both lists.
@@ -63,7 +68,18 @@ pub(crate) fn fit_outputs<const COUNT: usize>(
     specs: &[TensorSpec],
     expected: [Expected; COUNT],
 ) -> Result<[usize; COUNT], LoadError> {
+    if let ([spec], [scores]) = (specs, &expected[..])
+        && is_class(spec)
+        && scores.is_scores()
+    {
+        return Ok([0; COUNT]);
+    }
     fit("gives", specs, expected)
+}
+
+/// Returns whether a benchmark wants a class with this output, which is made of scores then.
+pub(crate) fn is_class(spec: &TensorSpec) -> bool {
+    matches!(spec.element_type, ElementType::I32 | ElementType::I64) && spec.element_count() == 1
 }
 
 fn fit<const COUNT: usize>(
@@ -99,6 +115,16 @@ mod tests {
         let both = [Expected::f32("a", &[1]), Expected::f32("b", &[2])];
         assert_eq!(fit_inputs(&[spec("b", &[2]), spec("a", &[1])], both).unwrap(), [1, 0]);
         assert_eq!(fit_outputs(&[spec("whatever", &[3])], [Expected::f32("a", &[3])]).unwrap(), [0]);
+    }
+
+    #[test]
+    fn a_class_is_made_of_scores_alone() {
+        let class = |element_type| TensorSpec { name: "class".into(), element_type, shape: vec![1] };
+        for element_type in [ElementType::I32, ElementType::I64] {
+            assert_eq!(fit_outputs(&[class(element_type)], [Expected::f32("logits", &[10])]).unwrap(), [0]);
+        }
+        assert!(fit_outputs(&[class(ElementType::I8)], [Expected::f32("logits", &[10])]).is_err());
+        assert!(fit_outputs(&[class(ElementType::I64)], [Expected::f32("rows", &[10, 2])]).is_err());
     }
 
     #[test]

@@ -261,7 +261,14 @@ impl OnCpu<'_> {
                 geometry.gather(image, &mut patches);
                 patches.as_slice()
             };
-            multiply_add((channels, places, patch), y, weight, columns, Order::Rows);
+            multiply_add(
+                (channels, places, patch),
+                y,
+                weight,
+                columns,
+                Order::Rows,
+                rayon::current_num_threads(),
+            );
             if *after != After::Nothing {
                 y.par_chunks_mut(places).for_each(|plane| after.apply(plane));
             }

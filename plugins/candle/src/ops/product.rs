@@ -26,8 +26,8 @@ pub(super) enum Order {
     Columns,
 }
 
-/// Adds the product of a `[m, k]` matrix, row by row, and a `[k, n]` matrix to `sums`, `[m, n]`, row by row, in the
-/// threads of the pool that this is called in. Sums are f32, also of f16.
+/// Adds the product of a `[m, k]` matrix, row by row, and a `[k, n]` matrix to `sums`, `[m, n]`, row by row, in
+/// `threads` of the pool that this is called in. Sums are f32, also of f16.
 ///
 /// # Panics
 /// If a slice has not the length that its shape says.
@@ -37,6 +37,7 @@ pub(super) fn multiply_add<T: WithDType>(
     left: &[T],
     right: &[T],
     order: Order,
+    threads: usize,
 ) {
     assert_eq!((sums.len(), left.len(), right.len()), (m * n, m * k, k * n), "a product of {m} x {k} x {n}");
     assert!(T::DTYPE == f32::DTYPE || T::DTYPE == f16::DTYPE, "the kernels know f32 and f16");
@@ -46,7 +47,7 @@ pub(super) fn multiply_add<T: WithDType>(
         Order::Rows => (1, stride(n)),
         Order::Columns => (stride(k), 1),
     };
-    let parallelism = match rayon::current_num_threads() {
+    let parallelism = match threads {
         1 => Parallelism::None,
         threads => Parallelism::Rayon(threads),
     };
@@ -103,7 +104,7 @@ impl Product {
         } else {
             bail!("a product of the shape {shape:?} is added to {:?}", start.1.shape())
         };
-        multiply_add((rows, n, k), &mut sums, x, weight, Order::Columns);
+        multiply_add((rows, n, k), &mut sums, x, weight, Order::Columns, rayon::current_num_threads());
         Ok((T::to_cpu_storage_owned(sums), shape.into()))
     }
 }

@@ -3,9 +3,11 @@
 
 use std::thread::available_parallelism;
 
+use proctor_plugin_api::vocabulary::ElementType;
 use proctor_plugin_bed::{
     Answer, Bed, ModelDemand, Samples, Stage,
     digits::{self, MODELS, images, predictions, reference},
+    spec,
 };
 
 use crate::bed;
@@ -100,5 +102,21 @@ fn all_cores_give_the_same_digits_as_one_thread() {
             let got = predictions(bed.run(&images, &[64]).unwrap().answers());
             assert_eq!(got, expected, "{model} on {threads} threads");
         }
+    }
+}
+
+#[test]
+fn scores_become_the_class_that_a_benchmark_wants() {
+    let images = first(24);
+    for (element_type, size_bytes) in [(ElementType::I32, 4), (ElementType::I64, 8)] {
+        let wanted =
+            ModelDemand { outputs: vec![spec("class", element_type, &[1])], ..demand("digits-mlp", 8) };
+        let run = bed(&wanted).run(&images, &[8, 1]).unwrap();
+        let class = |answer: &Answer| {
+            assert_eq!(answer.outputs[0].len(), size_bytes);
+            answer.outputs[0][0].to_string()
+        };
+        let classes: String = run.answers().iter().map(class).collect();
+        assert_eq!(classes, reference("digits-mlp").predictions[..24], "{element_type}");
     }
 }

@@ -5,6 +5,7 @@
 mod bad_input;
 mod decoder;
 mod digits;
+mod fashion_mnist;
 mod generated;
 mod manifest;
 mod small_models;

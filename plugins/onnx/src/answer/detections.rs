@@ -4,7 +4,7 @@ use std::fmt;
 
 use proctor_onnx_file::Signature;
 use proctor_plugin_api::{
-    Batch, ModelRequest, PluginError,
+    Batch, BatchSample, ModelRequest, PluginError,
     vocabulary::{ElementType, TensorSpec},
 };
 use proctor_timed_steps::boxes::{Detection, append_records, coco_category};
@@ -162,17 +162,7 @@ impl Detections {
             let found: Vec<Detection> = found.collect();
             records.clear();
             append_records(sample.index().0, &found, self.extent, self.form.score_min, &mut records);
-            let room = sample.output_mut(0);
-            let Some(to) = room.get_mut(..records.len()) else {
-                let text = format!(
-                    "the model gives {} boxes of a sample, and the benchmark takes {}",
-                    records.len() / RECORD_BYTES,
-                    room.len() / RECORD_BYTES
-                );
-                return Err(PluginError::failed(text));
-            };
-            to.copy_from_slice(&records);
-            sample.set_output_size(0, records.len());
+            write_records(&records, &mut sample)?;
         }
         Ok(())
     }
@@ -190,6 +180,25 @@ impl Detections {
         };
         Detection { corners, score, class }
     }
+}
+
+/// Writes the records of a sample.
+///
+/// # Errors
+/// If there are more of them than the benchmark takes.
+pub(super) fn write_records(records: &[u8], sample: &mut BatchSample<'_>) -> Result<(), PluginError> {
+    let room = sample.output_mut(0);
+    let Some(to) = room.get_mut(..records.len()) else {
+        let text = format!(
+            "the model gives {} boxes of a sample, and the benchmark takes {}",
+            records.len() / RECORD_BYTES,
+            room.len() / RECORD_BYTES
+        );
+        return Err(PluginError::failed(text));
+    };
+    to.copy_from_slice(records);
+    sample.set_output_size(0, records.len());
+    Ok(())
 }
 
 const RECORD_BYTES: usize = 7 * size_of::<f32>();

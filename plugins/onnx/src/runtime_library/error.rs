@@ -31,6 +31,11 @@ pub(crate) enum RuntimeLibraryError {
     NotStarted { path: PathBuf, version: String, reason: String },
 }
 
+/// Returns the dynamic linker's own words, which the error only wraps.
+pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), innermost)
+}
+
 fn list(paths: &[PathBuf]) -> String {
     let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     paths.join(", ")

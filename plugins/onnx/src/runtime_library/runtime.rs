@@ -4,14 +4,22 @@ use std::{
     ffi::CStr,
     fs,
     path::{Path, PathBuf},
+    ptr::NonNull,
     sync::Arc,
 };
 
 use libloading::{Library, Symbol};
-use ort::{environment::Environment, logging::LogLevel, sys::OrtApiBase};
+use ort::{
+    environment::Environment,
+    logging::LogLevel,
+    sys::{OrtApi, OrtApiBase},
+};
 use parking_lot::Mutex;
 
-use super::{error::RuntimeLibraryError, maps};
+use super::{
+    error::{RuntimeLibraryError, innermost},
+    maps,
+};
 
 /// The runtime that was loaded first. `ort` keeps one library and one environment for each image, forever; so does
 /// this.
@@ -23,7 +31,7 @@ pub(crate) struct Runtime {
     path: PathBuf,
     version: String,
     environment: Environment,
-    _library: Library,
+    library: Library,
 }
 
 impl Runtime {
@@ -63,7 +71,7 @@ impl Runtime {
             .map_err(|error| not_started(error.to_string()))?;
         environment.set_log_level(LogLevel::Warning);
         tracing::info!(path = %path.display(), version, "ONNX Runtime loaded");
-        Ok(Self { path, version, environment, _library: library })
+        Ok(Self { path, version, environment, library })
     }
 
     /// Says whether another runtime has come into the process since.
@@ -82,6 +90,19 @@ impl Runtime {
     /// Returns the version, such as `1.31.1`.
     pub(crate) fn version(&self) -> &str {
         &self.version
+    }
+
+    /// Returns the second number of the version.
+    pub(crate) fn minor(&self) -> u32 {
+        minor(&self.version).unwrap_or_default()
+    }
+
+    /// Returns the table of functions of a version, if the runtime has it.
+    pub(crate) fn api(&self, version: u32) -> Option<NonNull<OrtApi>> {
+        let base = base(&self.library)?;
+        // SAFETY: the function has been in the table since its first version; it returns null for versions that the
+        // runtime does not have.
+        NonNull::new(unsafe { (base.GetApi)(version) }.cast_mut())
     }
 
     /// Returns the environment that sessions are made in.
@@ -108,11 +129,7 @@ fn open(path: &Path) -> Result<(Library, String), RuntimeLibraryError> {
         reason: innermost(&error),
     })?;
     let not_onnx_runtime = || RuntimeLibraryError::NotOnnxRuntime { path: path.to_owned() };
-    // SAFETY: a library that exports this name is an ONNX Runtime, whose header declares the symbol with this type.
-    let base: Symbol<'_, unsafe extern "C" fn() -> *const OrtApiBase> =
-        unsafe { library.get(b"OrtGetApiBase") }.map_err(|_| not_onnx_runtime())?;
-    // SAFETY: the function takes nothing and returns null or a table that lives as long as the library.
-    let base = unsafe { base().as_ref() }.ok_or_else(not_onnx_runtime)?;
+    let base = base(&library).ok_or_else(not_onnx_runtime)?;
     // SAFETY: both functions of the table have been there since its first version; this one returns a text that ends
     // with 0 and lives as long as the library.
     let version = unsafe { CStr::from_ptr((base.GetVersionString)()) }.to_string_lossy().into_owned();
@@ -123,17 +140,26 @@ fn open(path: &Path) -> Result<(Library, String), RuntimeLibraryError> {
     Ok((library, version))
 }
 
-/// Returns the dynamic linker's own words, which the error only wraps.
-fn innermost(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), innermost)
+/// Returns the first table of a library, if it is an ONNX Runtime.
+fn base(library: &Library) -> Option<&OrtApiBase> {
+    // SAFETY: a library that exports this name is an ONNX Runtime, whose header declares the symbol with this type.
+    let base: Symbol<'_, unsafe extern "C" fn() -> *const OrtApiBase> =
+        unsafe { library.get(b"OrtGetApiBase") }.ok()?;
+    // SAFETY: the function takes nothing and returns null or a table that lives as long as the library.
+    unsafe { base().as_ref() }
 }
 
 /// Returns whether a library of this version has all used functions.
 fn is_usable(version: &str) -> bool {
+    minor(version).is_some_and(|minor| minor >= ort::MINOR_VERSION)
+}
+
+/// Returns the second number of a version whose first is 1.
+fn minor(version: &str) -> Option<u32> {
     let mut numbers = version.split('.').map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
-        (Some(Ok(1)), Some(Ok(minor))) => minor >= ort::MINOR_VERSION,
-        _ => false,
+        (Some(Ok(1)), Some(Ok(minor))) => Some(minor),
+        _ => None,
     }
 }
 

@@ -234,3 +234,88 @@ fn images_come_with_the_channels_where_the_model_has_them() {
         assert_eq!(layout, expected);
     }
 }
+
+/// A model that gives each token of a row the vector of its number and the square of it.
+fn vectors_of_tokens() -> Vec<u8> {
+    let mut graph = GraphBuilder::new("tokens");
+    let row = [Dim::Free("batch".into()), Dim::Free("tokens".into())];
+    graph.input("input_ids", ElementType::I64, &row);
+    graph.input("attention_mask", ElementType::I64, &row);
+    graph.node("Cast", "ids", &["input_ids"], &[("to", 1.into())]);
+    let last = graph.ints(&[2]);
+    graph.node("Unsqueeze", "first", &["ids", &last], &[]);
+    graph.node("Mul", "second", &["first", "first"], &[]);
+    graph.node("Concat", "last_hidden_state", &["first", "second"], &[("axis", 2.into())]);
+    let [batch, tokens] = row;
+    graph.output("last_hidden_state", ElementType::F32, &[batch, tokens, Dim::Fixed(2)]);
+    graph.into_bytes()
+}
+
+#[test]
+fn a_sentence_has_the_mean_of_its_tokens_scaled_to_length_one() {
+    let row = |numbers: [i64; 4]| numbers.iter().flat_map(|number| number.to_ne_bytes()).collect::<Vec<_>>();
+    let sample = |ids, mask| vec![row(ids), row(mask)];
+    let output = |name: &str, width| f32_spec(name, &[width]);
+    let wanted = |output: TensorSpec| {
+        let inputs = ["input_ids", "attention_mask"].map(|name| spec(name, ElementType::I64, &[4]));
+        let (folder, demand) = wanted(vectors_of_tokens(), output, false);
+        (folder, ModelDemand { inputs: inputs.into(), ..demand })
+    };
+    let samples = [([1, 2, 7, 9], [1, 1, 0, 0]), ([3, 0, 0, 0], [1, 0, 0, 0]), ([5, 1, 4, 1], [0, 1, 0, 1])];
+    let samples = Samples::new(&samples.map(|(ids, mask)| sample(ids, mask)));
+    let (_folder, demand) = wanted(output("sentence_embedding", 2));
+    for batch_size in [1, 2] {
+        let Some(found) = records(&demand, &samples, batch_size) else { return };
+        for (found, sum) in found.iter().zip([[3.0_f32, 5.0], [3.0, 9.0], [2.0, 2.0]]) {
+            let length = sum[0].hypot(sum[1]);
+            let error = found.iter().zip(sum).map(|(found, sum)| (found - sum / length).abs());
+            assert!(error.fold(0.0, f32::max) < 1e-6, "{found:?} {sum:?}");
+        }
+    }
+    let padding = Samples::new(&[sample([1, 2, 3, 4], [0; 4])]);
+    let error = answers(&demand, &padding, 1).unwrap().unwrap_err();
+    assert!(error.contains("has no vector: \"attention_mask\" is 0 everywhere"), "{error}");
+    for other in [output("sentence_embedding", 3), output("embedding", 2)] {
+        let (_folder, demand) = wanted(other);
+        let error = answers(&demand, &samples, 1).unwrap().unwrap_err();
+        assert!(error.contains("last_hidden_state"), "{error}");
+    }
+}
+
+/// A model that gives two boxes of an image, each with the scores of 91 columns: of the background and of the last
+/// category, which are the greatest, of the category 17, and of the others, which are 0.1.
+fn raw_boxes() -> Vec<u8> {
+    cut(Dim::Free("batch".into()), &[("edges", 8), ("of 17", 2)], |graph| {
+        reshape(graph, "boxes", "edges", &[-1, 2, 4]);
+        reshape(graph, "column", "of 17", &[-1, 2, 1]);
+        let pads = graph.ints(&[0, 0, 16, 0, 0, 72]);
+        let low = graph.float(0.1);
+        graph.node("Pad", "categories", &["column", &pads, &low], &[]);
+        let pads = graph.ints(&[0, 0, 1, 0, 0, 1]);
+        let high = graph.float(0.99);
+        graph.node("Pad", "scores", &["categories", &pads, &high], &[]);
+        graph.output("boxes", ElementType::F32, &Dim::batch_of(&[2, 4]));
+        graph.output("scores", ElementType::F32, &Dim::batch_of(&[2, 91]));
+    })
+}
+
+#[test]
+fn raw_boxes_are_selected_by_their_scores_and_overlap() {
+    let (_folder, demand) = wanted(raw_boxes(), f32_spec("detections", &[700]), true);
+    let overlapping = [0.1, 0.2, 0.5, 0.6, 0.1, 0.2, 0.5, 0.59];
+    let apart = [0.1, 0.2, 0.5, 0.6, 0.6, 0.7, 0.9, 0.8];
+    let sample = |edges: [f32; 8], scores: [f32; 2]| [&edges[..], &scores].concat();
+    let all = [sample(overlapping, [0.7, 0.8]), sample(apart, [0.7, 0.8]), sample(apart, [0.29, 0.31])];
+    let samples = samples(&all.each_ref().map(Vec::as_slice));
+    for batch_size in [1, 3] {
+        let Some(records) = records(&demand, &samples, batch_size) else { return };
+        let kept = |record: &[f32]| {
+            record.chunks(7).filter(|it| it[6] == 17.0).flatten().copied().collect::<Vec<_>>()
+        };
+        let records: Vec<_> = records.iter().map(|records| kept(records)).collect();
+        assert_eq!(records[0], [0.0, 0.1, 0.2, 0.5, 0.59, 0.8, 17.0]);
+        let second = [1.0, 0.6, 0.7, 0.9, 0.8, 0.8, 17.0, 1.0, 0.1, 0.2, 0.5, 0.6, 0.7, 17.0];
+        assert_eq!(records[1], second);
+        assert_eq!(records[2], [2.0, 0.6, 0.7, 0.9, 0.8, 0.31, 17.0]);
+    }
+}

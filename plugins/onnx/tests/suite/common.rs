@@ -1,5 +1,11 @@
 //! Shared by the tests: the plugin, where there is a library for it, and a small model.
 
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
 // Linked in, and so known to the host.
 use onnx_sut as _;
 use proctor_onnx_file::{Dim, GraphBuilder};
@@ -48,4 +54,24 @@ pub fn doubling(dims: &[Dim]) -> Vec<u8> {
     graph.node("Add", "y", &["x", "x"], &[]);
     graph.output("y", ElementType::F32, dims);
     graph.into_bytes()
+}
+
+/// The data root with models or data of packages; `None`, and said so, where one is not there.
+pub fn packages(names: &[&str]) -> Option<PathBuf> {
+    proctor_test_needs::packages(names).map_err(skip).ok()
+}
+
+/// A library from some C; `None`, and said so, without a compiler.
+pub fn compiled(folder: &Path, name: &str, code: &str) -> Option<PathBuf> {
+    let (source, library) = (folder.join("library.c"), folder.join(name));
+    fs::write(&source, code).unwrap();
+    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+    match compiled {
+        Ok(status) if status.success() => Some(library),
+        Ok(status) => panic!("cc failed: {status}"),
+        Err(error) => {
+            skip(format!("cannot start cc ({error}); `cargo xtask setup` installs one"));
+            None
+        }
+    }
 }

@@ -1,30 +1,14 @@
 //! Libraries that are not there, or are not the right ones.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path};
 
 use proctor_plugin_api::linked_plugins;
 use proctor_plugin_host::{LoadedPlugin, PluginLocation};
-use proctor_test_needs::skip;
 
-use crate::common;
+use crate::common::{self, compiled};
 
 fn refusal(library: &Path) -> String {
     common::open(&[("library", library.to_str().unwrap())]).map(drop).unwrap_err()
-}
-
-/// A library from a line of C; `None`, and said so, without a compiler.
-fn compiled(folder: &Path, name: &str, code: &str) -> Option<std::path::PathBuf> {
-    let (source, library) = (folder.join("library.c"), folder.join(name));
-    fs::write(&source, code).unwrap();
-    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
-    match compiled {
-        Ok(status) if status.success() => Some(library),
-        Ok(status) => panic!("cc failed: {status}"),
-        Err(error) => {
-            skip(format!("cannot start cc ({error}); `cargo xtask setup` installs one"));
-            None
-        }
-    }
 }
 
 #[test]

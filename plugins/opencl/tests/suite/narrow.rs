@@ -69,7 +69,7 @@ fn attention_rounds_as_it_stores() {
 #[test]
 fn models_of_the_digits_stay_near() {
     for model in ["digits-cnn-int8", "digits-lstm"] {
-        assert_near(&models::digits(model, &[3]), OF_MODELS, &WIDTHS);
+        assert_near(&models::trained(model, &[3]), OF_MODELS, &WIDTHS);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::device::device;
 #[test]
 fn each_call_and_each_copy_takes_time() {
     let Some((device, _alone)) = device() else { return };
-    let cases = models::digits("digits-cnn", &[5]);
+    let cases = models::trained("digits-cnn", &[5]);
     let mut graph = cases[0].graph.clone();
     passes::apply(&mut graph, None).unwrap();
     let mut program = Program::new(&graph, Tuning::PROCESSOR).unwrap();

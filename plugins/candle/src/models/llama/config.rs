@@ -1,5 +1,7 @@
 //! The configuration of a decoder, and the task that a model id names.
 
+use crate::{error::LoadError, weights::Weights};
+
 /// Sizes of a decoder, under the names of the family's `config.json`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LlamaConfig {
@@ -21,6 +23,8 @@ pub(crate) struct LlamaConfig {
     pub rms_norm_eps: f64,
     /// The word that ends a text.
     pub eos_token_id: u32,
+    /// Whether the embedding is the last matrix, too.
+    pub tie_word_embeddings: bool,
 }
 
 /// The task of a decoder.
@@ -39,7 +43,7 @@ pub(crate) enum Use {
 pub(crate) const BEAM_MAX: usize = 16;
 
 /// The decoders whose sizes are known.
-const DECODERS: [(&str, LlamaConfig); 2] = [
+const DECODERS: [(&str, LlamaConfig); 3] = [
     (
         "llama-small",
         LlamaConfig {
@@ -64,9 +68,23 @@ const DECODERS: [(&str, LlamaConfig); 2] = [
             ..COMMON
         },
     ),
+    (
+        "smollm2-135m",
+        LlamaConfig {
+            vocab_size: 49_152,
+            hidden_size: 576,
+            intermediate_size: 1536,
+            num_hidden_layers: 30,
+            num_attention_heads: 9,
+            num_key_value_heads: 3,
+            rope_theta: 100_000.0,
+            tie_word_embeddings: true,
+            ..COMMON
+        },
+    ),
 ];
 
-/// Values that both have in common.
+/// Values that several have in common.
 const COMMON: LlamaConfig = LlamaConfig {
     vocab_size: 0,
     hidden_size: 0,
@@ -77,6 +95,7 @@ const COMMON: LlamaConfig = LlamaConfig {
     rope_theta: 10_000.0,
     rms_norm_eps: 1e-5,
     eos_token_id: 2,
+    tie_word_embeddings: false,
 };
 
 impl LlamaConfig {
@@ -92,6 +111,31 @@ impl LlamaConfig {
         };
         let (_, config) = DECODERS.into_iter().find(|(name, _)| *name == decoder)?;
         Some((config, usage))
+    }
+
+    /// Checks that a file which declares sizes has these.
+    ///
+    /// # Errors
+    /// [`LoadError::Weights`] with the first that is another one.
+    pub(crate) fn check(&self, weights: &Weights) -> Result<(), LoadError> {
+        let sizes = [
+            ("block_count", self.num_hidden_layers as f64),
+            ("embedding_length", self.hidden_size as f64),
+            ("feed_forward_length", self.intermediate_size as f64),
+            ("attention.head_count", self.num_attention_heads as f64),
+            ("attention.head_count_kv", self.num_key_value_heads as f64),
+            ("attention.layer_norm_rms_epsilon", self.rms_norm_eps),
+            ("rope.freq_base", self.rope_theta),
+        ];
+        for (name, expected) in sizes {
+            // A file has numbers of floating point in f32.
+            let is_same = |got: f64| (got - expected).abs() <= 1e-6 * expected;
+            if let Some(got) = weights.number(name).filter(|got| !is_same(*got)) {
+                let path = weights.path().display();
+                return Err(LoadError::Weights(format!("{path} has {got} for {name}, not {expected}")));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the width of a head.
@@ -114,6 +158,9 @@ pub(crate) const IDS: &[&str] = &[
     "llama-tiny",
     "llama-tiny-generate",
     "llama-tiny-generate-beam*",
+    "smollm2-135m",
+    "smollm2-135m-generate",
+    "smollm2-135m-generate-beam*",
 ];
 
 #[cfg(test)]

@@ -9,21 +9,21 @@ use super::{
     config::LlamaConfig,
     rotary::Rotary,
 };
-use crate::{error::LoadError, ops::product::product, weights::Weights};
+use crate::{error::LoadError, ops::matrix::Matrix, weights::Weights};
 
 /// The weights of a decoder, shared by its instances.
 #[derive(Debug)]
 pub(super) struct Decoder {
     config: LlamaConfig,
     /// `[word, hidden]`
-    embedding: Tensor,
+    embedding: Matrix,
     layers: Vec<Layer>,
     attention: Attention,
     norm: Tensor,
     /// `[word, hidden]`
-    head: Tensor,
-    /// Start value of products if there is no other: as many as the longest has outputs.
-    zeros: Tensor,
+    head: Matrix,
+    dtype: DType,
+    device: Device,
 }
 
 /// Weights of one layer. Projections that read the same values share a matrix: fewer, larger products.
@@ -31,12 +31,12 @@ pub(super) struct Decoder {
 struct Layer {
     input_norm: Tensor,
     /// Queries, keys, values: `[(heads + 2 kv_heads) * head_dim, hidden]`.
-    qkv: Tensor,
-    o: Tensor,
+    qkv: Matrix,
+    o: Matrix,
     post_attention_norm: Tensor,
     /// `[2 * intermediate, hidden]`
-    gate_up: Tensor,
-    down: Tensor,
+    gate_up: Matrix,
+    down: Matrix,
 }
 
 impl Decoder {
@@ -44,7 +44,7 @@ impl Decoder {
     /// its prompt counted.
     ///
     /// # Errors
-    /// If a tensor is missing or has another shape.
+    /// If a tensor is missing or has another shape, or the file declares other sizes.
     pub(super) fn load(
         config: LlamaConfig,
         positions: usize,
@@ -54,18 +54,24 @@ impl Decoder {
         let (theta, width) = (config.rope_theta, config.head_dim());
         let rotary = Rotary::new(theta, width, positions, weights.dtype(), weights.device())
             .map_err(|error| weights.refused(error))?;
-        let zero_count = config.vocab_size.max(2 * config.intermediate_size).max(3 * config.hidden_size);
-        let zeros = Tensor::zeros(zero_count, weights.dtype(), weights.device());
+        config.check(weights)?;
+        let embedding = weights.matrix("model.embed_tokens.weight", words)?;
+        let head = if config.tie_word_embeddings {
+            embedding.clone()
+        } else {
+            weights.matrix("lm_head.weight", words)?
+        };
         Ok(Self {
             config,
-            zeros: zeros.map_err(|error| weights.refused(error))?,
-            embedding: weights.tensor("model.embed_tokens.weight", &words)?,
+            embedding,
             layers: (0..config.num_hidden_layers)
                 .map(|layer| Layer::load(&config, &format!("model.layers.{layer}"), weights))
                 .collect::<std::result::Result<_, _>>()?,
             attention: Attention::new(&config, rotary),
             norm: weights.tensor("model.norm.weight", &words[1..])?,
-            head: weights.tensor("lm_head.weight", &words)?,
+            head,
+            dtype: weights.dtype(),
+            device: weights.device().clone(),
         })
     }
 
@@ -74,12 +80,12 @@ impl Decoder {
     }
 
     fn device(&self) -> &Device {
-        self.embedding.device()
+        &self.device
     }
 
     /// Returns room for the keys and values of one instance.
     pub(super) fn cache(&self, capacity: Capacity) -> Result<KvCache> {
-        KvCache::new(&self.config, capacity, self.embedding.dtype(), self.device())
+        KvCache::new(&self.config, capacity, self.dtype, self.device())
     }
 
     /// Reads whole prompts and gives the logits after each, f32`[prompt, word]`. Keys and values go into the cache, if
@@ -105,7 +111,7 @@ impl Decoder {
                     .mask((prompts.len(), words), |prompt, word| word < lengths[prompt])?
                     .reshape((prompts.len(), 1, 1, words))?,
             };
-        let mut x = self.embedding.index_select(&Tensor::new(padded, self.device())?, 0)?;
+        let mut x = self.embedding.rows(&padded)?;
         for (index, layer) in self.layers.iter().enumerate() {
             let cache = cache.map(|cache| &cache.layers[index]);
             let mixed = self.attention.of_prompts(&self.qkv(layer, &x)?, &prompts, cache)?;
@@ -125,7 +131,7 @@ impl Decoder {
         words: &Words,
         cache: &KvCache,
     ) -> Result<Tensor> {
-        let mut x = self.embedding.index_select(&Tensor::new(next, self.device())?, 0)?;
+        let mut x = self.embedding.rows(next)?;
         for (layer, cache) in self.layers.iter().zip(&cache.layers) {
             let mixed = self.attention.of_words(&self.qkv(layer, &x)?, prompts, words, cache)?;
             x = self.after_attention(layer, &x, &mixed)?;
@@ -139,26 +145,21 @@ impl Decoder {
     }
 
     fn logits(&self, x: &Tensor) -> Result<Tensor> {
-        self.linear(&self.norm(x, &self.norm)?, &self.head)?.to_dtype(DType::F32)
+        self.head.times(&self.norm(x, &self.norm)?)?.to_dtype(DType::F32)
     }
 
     /// Returns the queries, keys and values of a layer's attention, for each row of `x`.
     fn qkv(&self, layer: &Layer, x: &Tensor) -> Result<Tensor> {
-        self.linear(&self.norm(x, &layer.input_norm)?, &layer.qkv)
+        layer.qkv.times(&self.norm(x, &layer.input_norm)?)
     }
 
     /// Returns the rest of a layer. `mixed` is the output of the attention.
     fn after_attention(&self, layer: &Layer, x: &Tensor, mixed: &Tensor) -> Result<Tensor> {
-        let x = product(mixed, &layer.o, x)?;
-        let gate_up = self.linear(&self.norm(&x, &layer.post_attention_norm)?, &layer.gate_up)?;
+        let x = layer.o.times_plus(mixed, x)?;
+        let gate_up = layer.gate_up.times(&self.norm(&x, &layer.post_attention_norm)?)?;
         let inside = self.config.intermediate_size;
         let gate = gate_up.narrow(1, 0, inside)?.silu()?;
-        product(&(gate * gate_up.narrow(1, inside, inside)?)?, &layer.down, &x)
-    }
-
-    /// Computes `W x` for each row of `x`.
-    fn linear(&self, x: &Tensor, weight: &Tensor) -> Result<Tensor> {
-        product(x, weight, &self.zeros.narrow(0, 0, weight.dim(0)?)?)
+        layer.down.times_plus(&(gate * gate_up.narrow(1, inside, inside)?)?, &x)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "an epsilon of f32")]
@@ -183,21 +184,22 @@ impl Layer {
         let (hidden, inside) = (config.hidden_size, config.intermediate_size);
         let kv = config.num_key_value_heads * config.head_dim();
         let tensor = |part: &str, shape: &[usize]| weights.tensor(&format!("{layer}.{part}.weight"), shape);
-        let one = |parts: &[Tensor]| Tensor::cat(parts, 0).map_err(|error| weights.refused(error));
+        let matrix = |part: &str, shape| weights.matrix(&format!("{layer}.{part}.weight"), shape);
+        let one = |parts: Vec<Matrix>| Matrix::stack(parts).map_err(|error| weights.refused(error));
         Ok(Self {
             input_norm: tensor("input_layernorm", &[hidden])?,
-            qkv: one(&[
-                tensor("self_attn.q_proj", &[hidden, hidden])?,
-                tensor("self_attn.k_proj", &[kv, hidden])?,
-                tensor("self_attn.v_proj", &[kv, hidden])?,
+            qkv: one(vec![
+                matrix("self_attn.q_proj", [hidden, hidden])?,
+                matrix("self_attn.k_proj", [kv, hidden])?,
+                matrix("self_attn.v_proj", [kv, hidden])?,
             ])?,
-            o: tensor("self_attn.o_proj", &[hidden, hidden])?,
+            o: matrix("self_attn.o_proj", [hidden, hidden])?,
             post_attention_norm: tensor("post_attention_layernorm", &[hidden])?,
-            gate_up: one(&[
-                tensor("mlp.gate_proj", &[inside, hidden])?,
-                tensor("mlp.up_proj", &[inside, hidden])?,
+            gate_up: one(vec![
+                matrix("mlp.gate_proj", [inside, hidden])?,
+                matrix("mlp.up_proj", [inside, hidden])?,
             ])?,
-            down: tensor("mlp.down_proj", &[hidden, inside])?,
+            down: matrix("mlp.down_proj", [hidden, inside])?,
         })
     }
 }

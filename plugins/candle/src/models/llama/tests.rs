@@ -26,11 +26,11 @@ use crate::{
     error::LoadError,
     network::{LoadRequest, Network, NetworkCall, Output},
     precision::Precision,
-    weights::Weights,
+    weights::{Format, Weights},
 };
 
-const MODEL: &str = "llama-tiny";
-const PROMPT: usize = 10;
+pub(super) const MODEL: &str = "llama-tiny";
+pub(super) const PROMPT: usize = 10;
 const TOKENS_MAX: usize = 12;
 
 /// The file of weights, made once.
@@ -41,11 +41,16 @@ static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
     folder
 });
 
-fn weights(precision: Precision) -> Weights {
-    Weights::open(&FOLDER.path().join("llama-tiny.safetensors"), precision, &Device::Cpu).unwrap()
+pub(super) fn weights(precision: Precision) -> Weights {
+    let path = FOLDER.path().join("llama-tiny.safetensors");
+    Weights::open(&path, Format::Safetensors, precision, &Device::Cpu).unwrap()
 }
 
-fn spec(name: &str, element_type: proctor_plugin_api::vocabulary::ElementType, extent: usize) -> TensorSpec {
+pub(super) fn spec(
+    name: &str,
+    element_type: proctor_plugin_api::vocabulary::ElementType,
+    extent: usize,
+) -> TensorSpec {
     TensorSpec { name: name.into(), element_type, shape: vec![extent] }
 }
 
@@ -83,7 +88,7 @@ fn sample(index: u64) -> (Vec<u32>, u32) {
     (integers(&tensors[0]), integers(&tensors[1])[0])
 }
 
-fn prompt(index: u64) -> Vec<u32> {
+pub(super) fn prompt(index: u64) -> Vec<u32> {
     let (words, length) = sample(index);
     words[..length as usize].to_vec()
 }
@@ -117,15 +122,18 @@ fn texts(network: &dyn Network, samples: &[(Vec<u32>, u32)]) -> Vec<Vec<i32>> {
 }
 
 /// Outputs that `datasets/recipes/make_reference.py` computed: one of each of the first samples.
-fn reference(id: &str, output: &str) -> Vec<Vec<f64>> {
+pub(super) fn reference(id: &str, output: &str) -> Vec<Vec<f64>> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/recipes/reference");
     let text = std::fs::read_to_string(format!("{folder}/{id}.json")).unwrap();
     let reference: Value = serde_json::from_str(&text).unwrap();
-    let numbers = |values: &Value| values.as_array().unwrap().iter().map(|it| it.as_f64().unwrap()).collect();
     reference["samples"].as_array().unwrap().iter().map(|sample| numbers(&sample[output])).collect()
 }
 
-fn largest_difference<'a>(
+pub(super) fn numbers(values: &Value) -> Vec<f64> {
+    values.as_array().unwrap().iter().map(|it| it.as_f64().unwrap()).collect()
+}
+
+pub(super) fn largest_difference<'a>(
     ours: impl IntoIterator<Item = &'a f32>,
     right: impl IntoIterator<Item = f64>,
 ) -> f64 {
@@ -324,7 +332,7 @@ fn a_missing_tensor_is_named() {
     short.tensors.retain(|tensor| tensor.name != "model.layers.1.mlp.up_proj.weight");
     let path = FOLDER.path().join("short.safetensors");
     write_safetensors(&short, &path, &mut |_| ()).unwrap();
-    let weights = Weights::open(&path, Precision::F32, &Device::Cpu).unwrap();
+    let weights = Weights::open(&path, Format::Safetensors, Precision::F32, &Device::Cpu).unwrap();
     let (config, _) = LlamaConfig::of(MODEL).unwrap();
     let error = Decoder::load(config, PROMPT, &weights).unwrap_err().to_string();
     assert!(

@@ -26,7 +26,7 @@ const LIBRARY: Tuning = Tuning { has_library: true, ..Tuning::GPU };
 fn needed() -> Vec<(Kernel, usize)> {
     let mut needed = Needed::default();
     for model in models::DIGITS {
-        needed.add(models::digits(model, &[1, 5, 32]), None, &[Tuning::GPU]);
+        needed.add(models::trained(model, &[1, 5, 32]), None, &[Tuning::GPU]);
     }
     for model in models::GENERATED {
         needed.add(models::generated(model), None, &[Tuning::GPU]);
@@ -53,7 +53,7 @@ fn needed() -> Vec<(Kernel, usize)> {
     }
     for element in [ElementType::F16, ElementType::Bf16] {
         let cases = [
-            models::digits("digits-lstm", &[5]),
+            models::trained("digits-lstm", &[5]),
             models::generated("mobilenet-v1-tiny"),
             models::generated("resnet50-tiny"),
             models::generated("bert-tiny"),
