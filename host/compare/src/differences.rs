@@ -19,6 +19,8 @@ pub enum Part {
     Model,
     /// The benchmark.
     Benchmark,
+    /// The samples that were loaded, by the hash of their inputs.
+    Samples,
     /// A setting of the host.
     Setting,
     /// A seed.
@@ -72,9 +74,12 @@ pub(crate) fn differences(a: &[&Value], b: &[&Value]) -> Vec<Difference> {
         a: values(&a, key),
         b: values(&b, key),
     });
-    // That one has another load generator than the host's own is a setting already.
-    let is_told =
-        |found: &Difference| found.part == Part::Engine && found.a.iter().chain(&found.b).any(Value::is_null);
+    // That one has another load generator than the host's own is a setting already, and results of earlier versions do
+    // not say which samples they had.
+    let is_told = |found: &Difference| {
+        matches!(found.part, Part::Engine | Part::Samples)
+            && found.a.iter().chain(&found.b).any(Value::is_null)
+    };
     found.filter(|found| (found.a != found.b || found.a.len() > 1) && !is_told(found)).collect()
 }
 
@@ -89,6 +94,9 @@ fn facts_of(result: &Value) -> Facts {
     }
     for (key, value) in object("benchmark") {
         facts.insert((Part::Benchmark, key.clone()), value.clone());
+    }
+    for (key, value) in object("samples") {
+        facts.insert((Part::Samples, key.clone()), value.clone());
     }
     for (key, value) in object("seeds") {
         facts.insert((Part::Seed, key.clone()), value.clone());
@@ -149,6 +157,7 @@ impl fmt::Display for Difference {
             Part::Plugin => write!(f, "plugin {}", self.key),
             Part::Model => write!(f, "model file {}", self.key),
             Part::Benchmark => write!(f, "benchmark {}", self.key),
+            Part::Samples => write!(f, "samples {}", self.key),
         }
     }
 }
@@ -208,6 +217,21 @@ mod tests {
         // A run without a result has no facts.
         assert_eq!(names(&[&Value::Null], &[&json!([1])]), [""; 0]);
         assert_eq!(Difference::shown(&[Value::Null, "é".repeat(50).into()]).chars().count(), 46);
+    }
+
+    #[test]
+    fn samples_are_compared_where_both_sides_say_which_they_had() {
+        let with = |sha256: &str| {
+            let mut result = result("6.1", 1, "x");
+            result["samples"] = json!({"count": 600, "sha256": sha256});
+            result
+        };
+        let names = |a: &Value, b: &Value| {
+            differences(&[a], &[b]).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&with("aa"), &with("bb")), ["samples sha256"]);
+        assert_eq!(names(&with("aa"), &with("aa")), [""; 0]);
+        assert_eq!(names(&with("aa"), &result("6.1", 1, "x")), [""; 0]);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use proctor_loadgen::SampleRecord;
 use proctor_results::{
-    Batches, DetailLog, ResultFile, ResultsError, Run, RunKind, Samples, TestPart, Trace, with_cause,
+    Batches, DetailLog, ResultFile, ResultsError, Run, RunKind, Samples, TestPart, Trace, WrongSamples,
+    with_cause,
 };
 use serde_json::Value;
 
@@ -20,6 +21,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) trace: Trace,
     /// The batches that were kept, if any.
     pub(crate) batches: Option<Batches>,
+    /// Samples that were answered with a wrong class, if any were noted.
+    pub(crate) wrong_samples: Option<WrongSamples>,
     /// Files that are torn, cut or cannot be read, in words.
     pub(crate) faults: Vec<String>,
 }
@@ -43,6 +46,10 @@ impl<'a> Facts<'a> {
             }
         };
         let batches = run.batches(samples.as_ref()).unwrap_or_else(|error| {
+            noted(&error);
+            None
+        });
+        let wrong_samples = run.wrong_samples().unwrap_or_else(|error| {
             noted(&error);
             None
         });
@@ -76,7 +83,7 @@ impl<'a> Facts<'a> {
         let is_selection =
             matches!(run.kind, RunKind::Logs(_)) && samples.is_none() && !trace.samples.is_empty();
         let samples = if is_selection { Some(traced(&trace)) } else { samples };
-        Self { run, samples, is_selection, trace, batches, faults }
+        Self { run, samples, is_selection, trace, batches, wrong_samples, faults }
     }
 
     /// Returns the result, if there is one.

@@ -14,3 +14,4 @@ pub(crate) mod stages;
 pub(crate) mod system;
 pub(crate) mod tokens;
 pub(crate) mod verdict;
+pub(crate) mod wrong;

@@ -56,7 +56,10 @@ pub struct DetailLog {
     pub damaged_count: usize,
     /// Key and value of each entry whose value is not a finite number, which LoadGen writes as `nan` or `inf`.
     pub not_finite: Vec<(String, String)>,
-    /// Number of errors that the test met with. The result checkers take no run with one.
+    /// Key of each entry that is marked as an error, and its value as text.
+    pub errors: Vec<(String, String)>,
+    /// Number of errors that the test met with, also of those that cannot be read. The result checkers take no run with
+    /// one.
     pub error_count: u64,
 }
 
@@ -94,7 +97,10 @@ impl DetailLog {
             let Some(entry) = text.strip_prefix(MARK) else { continue };
             match serde_json::from_str::<Entry>(entry) {
                 Ok(Entry { key, value, metadata }) => {
-                    log.error_count += u64::from(metadata.is_error);
+                    if metadata.is_error {
+                        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                        log.errors.push((key.clone(), text));
+                    }
                     log.entries.push((key, value));
                 }
                 Err(_) => match not_finite(entry) {
@@ -122,7 +128,7 @@ impl DetailLog {
             return malformed(fault);
         }
         let counted = log.value("num_errors").and_then(Value::as_u64).unwrap_or(0);
-        log.error_count = log.error_count.max(counted);
+        log.error_count = counted.max(log.errors.len() as u64);
         Ok(log)
     }
 
@@ -345,6 +351,8 @@ mod tests {
     fn errors_are_counted_by_their_marks_and_by_the_last_line() {
         let error = "\"late\", \"metadata\": {\"is_error\": true}";
         let count = |values: &[(&str, &str)]| read(values).unwrap().error_count;
+        let log = read(&[("a", "1"), ("error_runtime", error)]).unwrap();
+        assert_eq!(log.errors, [("error_runtime".to_owned(), "late".to_owned())]);
         assert_eq!(count(&[("a", "1"), ("num_errors", "0")]), 0);
         assert_eq!(count(&[("error_runtime", error), ("num_errors", "0")]), 1);
         assert_eq!(count(&[("error_runtime", error), ("error_runtime", error), ("num_errors", "2")]), 2);

@@ -2,6 +2,8 @@
 
 /// Everything about a run.
 pub const RESULT: &str = "result.json";
+/// The record of a benchmark that was proven on real data.
+pub const PROOF: &str = "proof.json";
 /// The result of a search.
 pub const FIND_MAX: &str = "find_max.json";
 /// State of a search, by which it can be resumed.
@@ -15,6 +17,9 @@ pub const ACCURACY: &str = "accuracy";
 pub const SAMPLES: &str = "samples.bin";
 /// Batches of a test that are kept.
 pub const BATCHES: &str = "batches.json";
+
+/// The first samples that were answered with a wrong class.
+pub const WRONG_SAMPLES: &str = "wrong_samples.json";
 
 /// LoadGen's summary log.
 pub const SUMMARY_LOG: &str = "mlperf_log_summary.txt";

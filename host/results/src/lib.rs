@@ -9,7 +9,8 @@
 //! - `file_names`: what the files of a folder are called; `run` tells a folder's kind; `find` looks for runs;
 //! - `series`: folders of searches and scaling, with the forms of their files;
 //! - `schema`: the parts of `result.json`, a file each; `result_file`: the whole of it; `summary`: one row of it;
-//! - `samples`, `trace`, `batches`: the measurements;
+//! - `samples`, `trace`, `batches`: the measurements; `wrong_samples`: what was answered wrongly;
+//! - `proof`: a benchmark on real data, in one record;
 //! - `detail`, `summary_log`: the logs of any LoadGen, which `loadgen_logs` compares with each other;
 //! - `versioned`: JSON files with a version.
 //!
@@ -43,6 +44,7 @@ mod error;
 pub mod file_names;
 mod find;
 mod loadgen_logs;
+mod proof;
 mod result_file;
 mod run;
 mod samples;
@@ -52,6 +54,7 @@ mod summary;
 mod summary_log;
 mod trace;
 mod versioned;
+mod wrong_samples;
 
 pub use proctor_noise::{Noise, NoisyInterval, State as NoiseState};
 
@@ -60,13 +63,14 @@ pub use detail::DetailLog;
 pub use error::{ResultsError, with_cause};
 pub use find::find_runs;
 pub use loadgen_logs::LoadGenLogs;
+pub use proof::{Proof, ProvenAccuracy, ProvenBenchmark, ProvenFile, ProvenPlugin, VerificationPart};
 pub use result_file::{Program, ResultFile};
 pub use run::{Ending, OtherSampleCount, Run, RunKind, WholeRun};
 pub use samples::Samples;
 pub use schema::{
     accuracy::{AccuracyPart, ResponseDefectPart},
     arrivals::{ArrivalTracePart, ArrivalsPart},
-    benchmark::{BenchmarkPart, SuitePart},
+    benchmark::{BenchmarkPart, SamplesPart, SuitePart},
     energy::{EnergyPart, ProcessorEnergyPart},
     engine::EnginePart,
     figures::{FiguresPart, IntervalPart, MetricPart},
@@ -90,3 +94,4 @@ pub use summary::{RunOutcome, RunSummary};
 pub use summary_log::SummaryLog;
 pub use trace::{IssueCall, Trace, TraceSample};
 pub use versioned::SCHEMA_VERSION;
+pub use wrong_samples::{PICTURE_SIDE_MAX, WrongSamplePart, WrongSamples};

@@ -10,7 +10,7 @@ use crate::{
     schema::{
         accuracy::AccuracyPart,
         arrivals::ArrivalsPart,
-        benchmark::BenchmarkPart,
+        benchmark::{BenchmarkPart, SamplesPart},
         engine::EnginePart,
         figures::MetricPart,
         finding::Status,
@@ -91,6 +91,9 @@ pub struct ResultFile {
     pub harness_floor: Option<FloorPart>,
     /// Benchmark of the run.
     pub benchmark: BenchmarkPart,
+    /// Samples that its tests have loaded.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
+    pub samples: Option<SamplesPart>,
     /// Plugin of the run.
     pub plugin: PluginPart,
     /// Seeds of the run, by name.

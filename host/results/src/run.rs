@@ -14,12 +14,13 @@ use crate::{
     error::ResultsError,
     file_names::{
         ACCURACY, BATCHES, CRASH, DETAIL_LOG, ERROR, LOCK, PARTIAL, PROBES, RESULT, SAMPLES, SUMMARY_LOG,
-        TRACE_LOG,
+        TRACE_LOG, WRONG_SAMPLES,
     },
     loadgen_logs::LoadGenLogs,
     result_file::ResultFile,
     samples::Samples,
     trace::Trace,
+    wrong_samples::WrongSamples,
 };
 
 /// A run folder.
@@ -265,6 +266,15 @@ impl Run {
             batches.check_against(&path, test, samples)?;
         }
         Ok(Some(batches))
+    }
+
+    /// Reads the samples that the run has answered with a wrong class; `None` if it has noted none.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn wrong_samples(&self) -> Result<Option<WrongSamples>, ResultsError> {
+        let path = self.folder.join(WRONG_SAMPLES);
+        path.is_file().then(|| WrongSamples::read(&path)).transpose()
     }
 
     /// Returns a file of the performance run, if it exists.

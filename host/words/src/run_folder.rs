@@ -221,6 +221,11 @@ impl RunFolder {
         &self.given
     }
 
+    /// Returns the path of a file of the run once the folder is whole.
+    pub fn whole_path(&self, name: &str) -> PathBuf {
+        self.last.join(name)
+    }
+
     /// Returns the name of the folder while it is being filled, for the user.
     pub fn partial_name(&self) -> PathBuf {
         append(&self.given, PARTIAL)

@@ -4,7 +4,10 @@ use crate::{
     facts::Facts,
     html::Html,
     number::Unit,
-    section::parts::{paragraph, tile},
+    section::{
+        parts::{paragraph, tile},
+        wrong,
+    },
 };
 
 pub(crate) fn write(html: &mut Html, facts: &Facts) {
@@ -18,6 +21,13 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
     let figures = facts.figures();
     html.within("dl", &[("class", &"tiles")], |html| {
         tile(html, &accuracy.metric, |html| figures.show_in(html, "accuracy.value", Unit::Named("")));
+        if accuracy.interval_95.is_some() {
+            tile(html, "95 % interval", |html| {
+                figures.show_in(html, "accuracy.interval_95.0", Unit::Named(""));
+                html.text(" to ");
+                figures.show_in(html, "accuracy.interval_95.1", Unit::Named(""));
+            });
+        }
         tile(html, "target", |html| figures.show_in(html, "accuracy.target", Unit::Named("")));
         for (name, key, count) in [
             ("right", "accuracy.correct_count", accuracy.correct_count),
@@ -34,5 +44,8 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
             html.text("The line of the reference's script: ");
             html.leaf("code", &[], line);
         });
+    }
+    if let Some(samples) = &facts.wrong_samples {
+        wrong::write(html, samples);
     }
 }

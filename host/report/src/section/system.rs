@@ -35,6 +35,10 @@ pub(crate) fn benchmark(html: &mut Html, facts: &Facts) {
         ] {
             row(html, name, |html| cell(html, |html| figures.show(html, key)));
         }
+        if let Some(samples) = &result.samples {
+            row(html, "samples loaded", |html| cell(html, |html| figures.show(html, "samples.count")));
+            row(html, "hash of their inputs", |html| cell(html, |html| hash(html, Some(&samples.sha256))));
+        }
         if let Some(instant) = &result.finished_at_utc {
             text(html, "finished (UTC)", instant);
         }

@@ -16,6 +16,9 @@ pub struct AccuracyPart {
     /// Samples answered rightly, where the value is a share of samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correct_count: Option<u64>,
+    /// Lower and upper end of the 95 % interval of the value, where it is a share of samples.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
+    pub interval_95: Option<[f64; 2]>,
     /// Number of samples that were judged.
     pub judged_count: Option<u64>,
     /// Number of samples of the data set.

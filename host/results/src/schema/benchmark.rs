@@ -1,4 +1,4 @@
-//! The benchmark of a run.
+//! The benchmark of a run, and its samples.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,4 +41,13 @@ pub struct SuitePart {
     pub id: String,
     /// True if the round of the run has it. Then bounds and accuracy target come from the round.
     pub in_round: bool,
+}
+
+/// Samples that the tests of a run have loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct SamplesPart {
+    /// Number of samples.
+    pub count: u64,
+    /// SHA-256 over a checksum of the inputs of each, as the plugin had them, in the order of the library.
+    pub sha256: String,
 }

@@ -53,7 +53,6 @@ impl EnginePart {
             .unwrap_or_default();
         let seed =
             |name: &&str| Some(((*name).to_owned(), log.value(&format!("effective_{name}"))?.as_u64()?));
-        let errors = log.entries.iter().filter(|(key, _)| key.starts_with("error_"));
         Self {
             name: "official".to_owned(),
             version: version.map(|(version, _)| version.to_owned()),
@@ -64,10 +63,7 @@ impl EnginePart {
             file_sha1: files,
             seeds: SEEDS.iter().filter_map(seed).collect(),
             error_count: log.error_count,
-            errors: errors
-                .take(ERRORS_KEPT)
-                .map(|(_, value)| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-                .collect(),
+            errors: log.errors.iter().take(ERRORS_KEPT).map(|(_, text)| text.clone()).collect(),
             valid: log.is_valid(),
             own_metric: None,
         }
@@ -109,11 +105,11 @@ mod tests {
                 ("loadgen_version", Value::from("6.0.17 @ d6147c7eb7")),
                 ("loadgen_file_sha1", files.clone()),
                 ("effective_qsl_rng_seed", Value::from(u64::MAX)),
-                ("error_runtime", Value::from("too late")),
                 ("result_validity", Value::from("INVALID")),
             ];
             let entries = entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-            EnginePart::of_official(&DetailLog { entries, error_count: 1, ..DetailLog::default() })
+            let errors = vec![("error_runtime".to_owned(), "too late".to_owned())];
+            EnginePart::of_official(&DetailLog { entries, errors, error_count: 1, ..DetailLog::default() })
         };
         let part = read(&files);
         assert!(part.known && part.valid == Some(false) && part.seeds["qsl_rng_seed"] == u64::MAX);

@@ -57,6 +57,16 @@ pub enum CommandError {
     #[error("{0} is there already, and not an empty folder: give another --out")] OutTaken(PathBuf),
     #[error("--files: a sample of {0} is more than a file; lay out its calibration samples as the data set is, and \
              give that --folder")] NotOfFiles(&'static str),
+    #[error("{0} is there already: give another --out")] FileTaken(PathBuf),
+    #[error("{0} is a file: say with --benchmark which benchmark it is for")] ModelOfNoBenchmark(PathBuf),
+    #[error("benchmark {0} has no ONNX file of its own here: give one, as in `host data quantise FILE.onnx --benchmark {0}`")]
+    NoOwnModel(String),
+    #[error("data set {0} has no part for calibration: give samples with --calibration; `host data info {0}` names the \
+             lists of MLPerf Inference")] NoCalibrationPart(String),
+    #[error("data set {0}: --calibration takes a file with the numbers of samples, counted from 0")]
+    NotOfNumbers(String),
+    #[error("samples of benchmark {0} differ in shape, and ranges are measured on samples of one shape")]
+    NotCalibrated(String),
     #[error("NumPy has no name for the type {} of the input {input}", element_type.name())]
     NoNumpyType { element_type: ElementType, input: String },
     #[error("cannot read the order from stdin: {0}")] OrderUnread(io::Error),

@@ -37,6 +37,8 @@ pub enum DataError {
     NotStarted { dataset: String, program: PathBuf, build: &'static str, error: io::Error },
     #[error("data set \"{dataset}\" cannot be prepared: {program} ended with {ended}")]
     NotPrepared { dataset: String, program: &'static str, ended: ExitStatus },
+    #[error("data set \"{dataset}\" cannot be looked at: {program} ended with {ended}")]
+    NotVerified { dataset: String, program: &'static str, ended: ExitStatus },
     #[error("{program} is of another version: {error}")] OtherVersion { program: PathBuf, error: serde_json::Error },
     #[error("cannot start the thread that turns batch size and instances: {0}")] NoThread(io::Error),
     #[error("sample {index} of data set {dataset} has the hash {hash}, and {recorded} in the recording: replay it with \

@@ -37,6 +37,12 @@ pub enum UsageError {
     NotWithEngine { origin: String, key: &'static str, value: String, engine: &'static str, why: &'static str },
     #[error("{origin}: engine = {engine} is for host run: {why}; leave it out")]
     NoEngine { origin: String, engine: &'static str, why: &'static str },
+    #[error("{benchmark} is not to be proven: its {format} file would hold random weights (recipe {recipe}); give \
+             trained ones with --model-file, or prove a benchmark of a trained model")]
+    RandomWeights { benchmark: String, format: String, recipe: String },
+    #[error("{benchmark} is not to be proven: the samples of its data set \"{dataset}\" are generated; name the folder of \
+             the real ones with --dataset-folder, or prove a benchmark on real data")]
+    GeneratedSamples { benchmark: String, dataset: String },
     #[error("setting audit_config = {path}: {cause}")] AuditConfig { path: PathBuf, cause: Cause },
     #[error("{}\nwith strict = true, these warnings are errors", .0.join("\n"))] Strict(Vec<String>),
     #[error("{flag} is for {metric}, and {benchmark} is scored by {scored_by}: leave it out")]
