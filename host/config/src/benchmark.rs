@@ -6,6 +6,7 @@
 
 mod definition;
 mod family;
+mod image;
 pub(crate) mod library;
 mod validate;
 
@@ -15,7 +16,8 @@ use std::{
 };
 
 use proctor_loadgen::{EffectiveSettings, LoadGenError, TestSettings};
-use proctor_vocabulary::TensorSpec;
+use proctor_preprocess::Preprocessing;
+use proctor_vocabulary::{Generation, TensorSpec};
 
 pub use family::{BenchmarkFamily, benchmark_families};
 pub use library::benchmarks;
@@ -45,8 +47,8 @@ pub struct Benchmark {
     pub model: Model,
     /// Name of the data set.
     pub dataset: String,
-    /// Name of the pipeline that makes tensors of raw samples.
-    pub preprocessing: String,
+    /// The pipeline that makes tensors of raw samples: its name, or its steps.
+    pub preprocessing: Preprocessing,
     /// Id of the suite benchmark that this definition matches, if any. If set, bounds and quality target come
     /// from the round of the run, provided that the round has the benchmark.
     pub suite: Option<String>,
@@ -70,10 +72,12 @@ pub struct Benchmark {
     pub refused: BTreeMap<RoundScenario, String>,
     /// The file of the definition; for a built-in one just its name.
     pub file: PathBuf,
+    /// SHA-256 of the text of the definition, 64 hexadecimal digits in lower case.
+    pub sha256: String,
 }
 
 /// The model of a benchmark.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Model {
     /// Name by which plugins declare it, and by which `mlperf.conf` and `user.conf` may set values for it.
     pub id: String,
@@ -81,6 +85,9 @@ pub struct Model {
     pub files: BTreeMap<String, ModelFile>,
     /// Files by precision that replace the file of the same format when the model is computed in that precision.
     pub precisions: BTreeMap<String, BTreeMap<String, ModelFile>>,
+    /// The way to tokens, for a model in two files that gives one after the other. The plugin gets it as a file of the
+    /// format [`Generation::FORMAT`].
+    pub generation: Option<Generation>,
 }
 
 impl Model {
@@ -200,7 +207,7 @@ impl Benchmark {
     /// # Errors
     /// Returns everything that is wrong with it.
     pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigErrors> {
-        form::parse(text, file).and_then(|raw| validate::validate(raw, file)).map_err(ConfigErrors)
+        form::parse(text, file).and_then(|raw| validate::validate(raw, text, file)).map_err(ConfigErrors)
     }
 
     /// Returns the benchmark of this name, or of the definition at this path. A name with a `/` or with `.toml` at its

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use proctor_vocabulary::Generation;
 use serde::Deserialize;
 
 /// A definition in the form of the file. The fields are explained at [`Benchmark`](super::Benchmark).
@@ -14,6 +15,7 @@ pub(super) struct Definition {
     pub(super) description: String,
     pub(super) dataset: String,
     pub(super) preprocessing: String,
+    pub(super) image: Option<Image>,
     pub(super) suite: Option<String>,
     pub(super) untimed_steps: Option<Vec<String>>,
     pub(super) model: Model,
@@ -26,13 +28,28 @@ pub(super) struct Definition {
     pub(super) refused: BTreeMap<String, String>,
 }
 
+/// The table of steps of the definition's own, which are explained at
+/// [`ImageSteps`](proctor_preprocess::ImageSteps).
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Image {
+    pub(super) resize: String,
+    pub(super) short_side: Option<i64>,
+    pub(super) channels: Option<String>,
+    pub(super) scale: Option<f64>,
+    pub(super) mean: Option<[f64; 3]>,
+    pub(super) deviation: Option<[f64; 3]>,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Model {
     pub(super) id: String,
+    #[serde(default)]
     pub(super) files: BTreeMap<String, ModelFile>,
     #[serde(default)]
     pub(super) precisions: BTreeMap<String, ModelPrecision>,
+    pub(super) generation: Option<Generation>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -5,6 +5,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use proctor_datasets::sha256_hex;
 use proctor_vocabulary::{ElementType, TensorSpec, did_you_mean};
 
 use super::{
@@ -29,8 +30,8 @@ const ANSWERS: [(&str, AnswerKind); 3] =
 /// Settings of the scheduler that a definition may have, since some benchmarks define their batches.
 const SCHEDULER_SETTINGS: [&str; 3] = ["batch_size", "batch_timeout_us", "policy"];
 
-/// Checks a definition; every problem is reported.
-pub(super) fn validate(raw: Definition, file: &Path) -> Result<Benchmark, Vec<ConfigError>> {
+/// Checks a definition with this text; every problem is reported.
+pub(super) fn validate(raw: Definition, text: &str, file: &Path) -> Result<Benchmark, Vec<ConfigError>> {
     let mut check = Checker::new(file);
     check.version(raw.schema_version, BENCHMARK_SCHEMA_VERSION);
     let names = [
@@ -43,9 +44,11 @@ pub(super) fn validate(raw: Definition, file: &Path) -> Result<Benchmark, Vec<Co
     names.into_iter().for_each(|(key, name)| check.name(key, name));
     let last_output_varies = check.varying(&raw.outputs);
     let inputs_vary = raw.inputs.iter().any(|input| input.varies);
+    let inputs = check.tensors("inputs", raw.inputs);
     let benchmark = Benchmark {
         model: check.model(raw.model),
-        inputs: check.tensors("inputs", raw.inputs),
+        preprocessing: check.preprocessing(raw.preprocessing, raw.image, &inputs),
+        inputs,
         outputs: check.tensors("outputs", raw.outputs),
         untimed_steps: check.own_steps(raw.suite.is_some(), raw.untimed_steps),
         suite: check.suite_id(raw.suite),
@@ -59,8 +62,8 @@ pub(super) fn validate(raw: Definition, file: &Path) -> Result<Benchmark, Vec<Co
         task: raw.task,
         description: raw.description,
         dataset: raw.dataset,
-        preprocessing: raw.preprocessing,
         file: file.to_owned(),
+        sha256: sha256_hex(text.as_bytes()),
     };
     check.end(benchmark)
 }
@@ -83,12 +86,19 @@ impl Checker<'_> {
     }
 
     fn model(&mut self, raw: definition::Model) -> Model {
+        if raw.files.is_empty() && raw.precisions.is_empty() {
+            self.report("model.files", "empty: give at least one file");
+        }
         let files = self.files("model.files", raw.files);
         let mut precisions = BTreeMap::new();
         for (precision, definition::ModelPrecision { files: own }) in raw.precisions {
             let key = format!("model.precisions.{precision}");
             self.name(&key, &precision);
-            let own = self.files(&format!("{key}.files"), own);
+            let table = format!("{key}.files");
+            if own.is_empty() {
+                self.report(&table, "empty: give at least one file");
+            }
+            let own = self.files(&table, own);
             for format in own.keys().filter(|format| files.get(*format) == own.get(*format)) {
                 let problem =
                     format!("the file of model.files.{format}, which is for any precision: leave it out");
@@ -96,7 +106,44 @@ impl Checker<'_> {
             }
             precisions.insert(precision, own);
         }
-        Model { id: raw.id, files, precisions }
+        let model = Model { id: raw.id, files, precisions, generation: raw.generation };
+        self.generation(&model);
+        model
+    }
+
+    /// Checks how the model comes to tokens against its files.
+    fn generation(&mut self, model: &Model) {
+        let Some(generation) = &model.generation else { return };
+        let formats = || model.formats().map(|(format, _)| format);
+        let pieces = generation.pieces.as_ref();
+        let files = [("encoder.file", &generation.encoder.file), ("decoder.file", &generation.decoder.file)];
+        for (key, format) in files.into_iter().chain(pieces.map(|format| ("pieces", format))) {
+            if !formats().any(|known| known == format) {
+                let hint = did_you_mean(format, formats());
+                self.report(
+                    &format!("model.generation.{key}"),
+                    format!("\"{format}\": the model has no such file{hint}"),
+                );
+            }
+        }
+        if generation.sample_rate == 0 {
+            self.report("model.generation.sample_rate", "0: give a number from 1");
+        }
+        let per_second = generation.tokens_per_second;
+        if !(0.0..=MAX_COUNT as f64).contains(&per_second) {
+            self.report("model.generation.tokens_per_second", format!("{per_second}: give a number from 0"));
+        }
+        for (position, cache) in generation.decoder.caches.iter().enumerate() {
+            for (name, field) in [("past", &cache.past), ("present", &cache.present)] {
+                if field.matches('*').count() != 1 {
+                    let key = format!("model.generation.decoder.caches.{position}.{name}");
+                    self.report(
+                        &key,
+                        format!("\"{field}\": give a name with one * for the number of the layer"),
+                    );
+                }
+            }
+        }
     }
 
     fn files(
@@ -104,9 +151,6 @@ impl Checker<'_> {
         table: &str,
         raw: BTreeMap<String, definition::ModelFile>,
     ) -> BTreeMap<String, ModelFile> {
-        if raw.is_empty() {
-            self.report(table, "empty: give at least one file");
-        }
         let mut files = BTreeMap::new();
         for (format, file) in raw {
             let key = format!("{table}.{format}");

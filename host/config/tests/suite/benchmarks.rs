@@ -7,10 +7,17 @@ use proctor_vocabulary::Scenario;
 
 const DIGITS_MLP: &str = include_str!("../../benchmarks/digits-mlp.toml");
 
+const MOONSHINE: &str = include_str!("../../benchmarks/moonshine-tiny.toml");
+
 /// The problems of the digits MLP with one piece of text replaced.
 fn problems(from: &str, to: &str) -> Vec<String> {
-    assert!(DIGITS_MLP.contains(from), "{from}");
-    let errors = Benchmark::parse(&DIGITS_MLP.replacen(from, to, 1), Path::new("b.toml"));
+    problems_of(DIGITS_MLP, from, to)
+}
+
+/// The problems of a definition with one piece of text replaced.
+fn problems_of(definition: &str, from: &str, to: &str) -> Vec<String> {
+    assert!(definition.contains(from), "{from}");
+    let errors = Benchmark::parse(&definition.replacen(from, to, 1), Path::new("b.toml"));
     let errors = errors.expect_err("the replacement makes it wrong");
     errors.to_string().lines().map(ToOwned::to_owned).collect()
 }
@@ -56,23 +63,88 @@ fn text_similarity_of_33_documents_has_the_bound_of_its_service() {
 
 #[test]
 fn the_checksums_and_accuracies_are_those_of_the_data() {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits");
-    let sums = fs::read_to_string(data.join("checksums.sha256")).unwrap();
-    let sums: BTreeMap<_, _> =
-        sums.lines().filter_map(|line| line.split_once("  ")).map(|(s, f)| (f, s)).collect();
-    let reference = fs::read_to_string(data.join("reference.json")).unwrap();
-    let reference: serde_json::Value = serde_json::from_str(&reference).unwrap();
-    for benchmark in benchmarks().filter(|benchmark| benchmark.dataset == "digits") {
-        let own = benchmark.model.precisions.values();
-        for file in own.chain([&benchmark.model.files]).flat_map(BTreeMap::values) {
-            let ModelFile::Published { path, sha256 } = file else { panic!("{file:?}") };
-            let name = path.strip_prefix("digits").unwrap().to_str().unwrap();
-            assert_eq!(sums[name], *sha256, "{name}");
+    for (dataset, folder, top1) in
+        [("digits", "digits", "validation_top1"), ("fashion-mnist", "fashion-mnist-cnn", "test_top1")]
+    {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets").join(folder);
+        let sums = fs::read_to_string(data.join("checksums.sha256")).unwrap();
+        let sums: BTreeMap<_, _> =
+            sums.lines().filter_map(|line| line.split_once("  ")).map(|(s, f)| (f, s)).collect();
+        let reference = fs::read_to_string(data.join("reference.json")).unwrap();
+        let reference: serde_json::Value = serde_json::from_str(&reference).unwrap();
+        for benchmark in benchmarks().filter(|benchmark| benchmark.dataset == dataset) {
+            let own = benchmark.model.precisions.values();
+            for file in own.chain([&benchmark.model.files]).flat_map(BTreeMap::values) {
+                let ModelFile::Published { path, sha256 } = file else { panic!("{file:?}") };
+                let name = path.strip_prefix(folder).unwrap().to_str().unwrap();
+                assert_eq!(sums[name], *sha256, "{name}");
+            }
+            let model = &reference["models"][&benchmark.model.id];
+            assert_eq!(model[top1], benchmark.quality.reference, "{}", benchmark.id);
+            assert_eq!(model["sample_count"], benchmark.qsl.total_sample_count, "{}", benchmark.id);
         }
-        let model = &reference["models"][&benchmark.id];
-        assert_eq!(model["validation_top1"], benchmark.quality.reference, "{}", benchmark.id);
-        assert_eq!(model["sample_count"], benchmark.qsl.total_sample_count, "{}", benchmark.id);
     }
+}
+
+#[test]
+fn fashion_mnist_is_whole() {
+    let benchmark = Benchmark::find("fashion-mnist").unwrap();
+    assert_eq!((benchmark.inputs[0].size_bytes(), benchmark.outputs[0].size_bytes()), (3136, 40));
+    assert_eq!(benchmark.scenarios.len(), Scenario::ALL.len());
+    assert_eq!(benchmark.qsl.performance_sample_count, 10_000);
+    // The goal of the definition, and one percent that other arithmetic may lose.
+    assert!(benchmark.quality.reference >= 0.91 && benchmark.quality.target() < benchmark.quality.reference);
+}
+
+#[test]
+fn the_way_to_tokens_is_held_against_the_files() {
+    let generation = Benchmark::find("moonshine-tiny").unwrap().model.generation.unwrap();
+    assert_eq!(generation.formats().collect::<Vec<_>>(), ["onnx-encoder", "onnx-decoder", "token-pieces"]);
+    assert_eq!([0, 16_000, 53_000].map(|count| generation.tokens_max(count)), [2, 8, 23]);
+    assert_eq!(generation.decoder.caches.iter().filter(|cache| cache.once).count(), 2);
+    for (from, to, expected) in [
+        (
+            "file = \"onnx-decoder\"",
+            "file = \"onnx-decode\"",
+            "model.generation.decoder.file: \"onnx-decode\": the model has no such file, did you mean \"onnx-decoder\"?",
+        ),
+        (
+            "pieces = \"token-pieces\"",
+            "pieces = \"words\"",
+            "model.generation.pieces: \"words\": the model has no such file",
+        ),
+        ("sample_rate = 16_000", "sample_rate = 0", "model.generation.sample_rate: 0: give a number from 1"),
+        (
+            "tokens_per_second = 6.5",
+            "tokens_per_second = -1.0",
+            "model.generation.tokens_per_second: -1: give a number from 0",
+        ),
+        (
+            "present = \"present.*.decoder.key\"",
+            "present = \"present.0.decoder.key\"",
+            "model.generation.decoder.caches.0.present: \"present.0.decoder.key\": give a name with one * for the \
+             number of the layer",
+        ),
+    ] {
+        assert_eq!(problems_of(MOONSHINE, from, to), [format!("b.toml: {expected}")]);
+    }
+    let unknown = &problems_of(MOONSHINE, "start_token = 1", "start = 1")[0];
+    assert!(unknown.starts_with("b.toml: model.generation.start: unknown key"), "{unknown}");
+}
+
+#[test]
+fn a_model_has_a_file_in_some_precision() {
+    assert!(Benchmark::find("moonshine-tiny").unwrap().model.files.is_empty());
+    let (before, rest) = DIGITS_MLP.split_once("[model.files.safetensors]\n").unwrap();
+    let (_, after) = rest.split_once("[[inputs]]").unwrap();
+    let parse = |tables: &str| {
+        let parsed = Benchmark::parse(&format!("{before}{tables}\n[[inputs]]{after}"), Path::new("b.toml"));
+        parsed.map(drop).map_err(|errors| errors.to_string())
+    };
+    assert_eq!(parse("").unwrap_err(), "b.toml: model.files: empty: give at least one file");
+    let empty = parse("[model.precisions.int8.files]").unwrap_err();
+    assert_eq!(empty, "b.toml: model.precisions.int8.files: empty: give at least one file");
+    assert_eq!(parse("[model.precisions.int8.files.onnx]\ngenerated = \"x\""), Ok(()));
 }
 
 #[test]
@@ -321,4 +393,66 @@ fn files_for_a_precision_are_checked_as_the_others_are() {
 fn several_problems_are_reported_at_once() {
     let text = DIGITS_MLP.replace("reference = 0", "reference = -0").replace("shape = [10]", "shape = [-10]");
     assert_eq!(Benchmark::parse(&text, Path::new("b.toml")).unwrap_err().to_string().lines().count(), 2);
+}
+
+/// The definition of a network for pictures with steps of its own.
+const OWN_STEPS: &str = "preprocessing = \"image\"\n\n[image]\nresize = \"pillow-bicubic\"\nshort_side = 256\n\
+                         mean = [127, 127, 127.0]\ndeviation = [128, 128, 128]\n\n[model]";
+
+/// The mistakes of that definition with one piece of text replaced; none if it is right.
+fn mistakes(from: &str, to: &str) -> Vec<String> {
+    let resnet = include_str!("../../benchmarks/resnet50.toml").replace("suite = \"resnet50\"\n", "");
+    let named = "preprocessing = \"imagenet-vgg\"";
+    let text = resnet.replacen(named, "", 1).replacen("[model]", OWN_STEPS, 1);
+    assert!(resnet.contains(named) && text.contains(from), "{from}");
+    match Benchmark::parse(&text.replacen(from, to, 1), Path::new("b.toml")) {
+        Ok(_) => Vec::new(),
+        Err(errors) => errors.to_string().lines().map(ToOwned::to_owned).collect(),
+    }
+}
+
+#[test]
+fn a_definition_may_have_steps_of_its_own() {
+    assert_eq!(mistakes("", ""), [""; 0]);
+    assert_eq!(mistakes("short_side = 256", "channels = \"bgr\""), [""; 0]);
+    let resize = "b.toml: image.resize: \"cubic\": give one of opencv-area, opencv-linear, opencv-linear-f32, \
+                  pillow-bilinear, pillow-bicubic";
+    for (from, to, mistake) in [
+        ("resize = \"pillow-bicubic\"\n", "", "b.toml: image.resize: missing key"),
+        ("\"pillow-bicubic\"", "\"cubic\"", resize),
+        ("short_side", "shortside", "b.toml: image.shortside: unknown key, did you mean \"short_side\"?"),
+        (
+            "= 256",
+            "= 200",
+            "b.toml: image.short_side: 200: a crop of 224 x 224, as the input has it, takes a short side from 224 to 65536",
+        ),
+        (
+            "[128, 128, 128]",
+            "[128, 0, 128]",
+            "b.toml: image.deviation: [128.0, 0.0, 128.0]: give three numbers above 0",
+        ),
+        (
+            "element_type = \"f32\"",
+            "element_type = \"u8\"",
+            "b.toml: image.mean: the input takes bytes as they are: leave it out, or declare the input as f32",
+        ),
+        (
+            "shape = [3, 224, 224]",
+            "shape = [1, 28, 28]",
+            "b.toml: inputs: image f32[1, 28, 28]: [image] makes one f32 or u8 tensor of shape [3, height, width] or \
+             [height, width, 3]",
+        ),
+        (
+            "preprocessing = \"image\"",
+            "preprocessing = \"imagenet-vgg\"",
+            "b.toml: image: preprocessing is \"imagenet-vgg\": leave the table out, or give preprocessing = \"image\"",
+        ),
+    ] {
+        assert_eq!(mistakes(from, to), [mistake], "{to}");
+    }
+    let without = &OWN_STEPS[OWN_STEPS.find("[image]").unwrap()..];
+    assert_eq!(
+        mistakes(without, "[model]"),
+        ["b.toml: image: missing table: preprocessing = \"image\" takes its steps from it"]
+    );
 }

@@ -1,9 +1,11 @@
 //! The tables of docs/benchmarks.md, which are written from the files of the suites: with `PROCTOR_WRITE_SUITES` set.
 
-use std::{env, fmt::Write, fs, path::Path};
+use std::{collections::BTreeMap, env, fmt::Write, fs, path::Path};
 
 use proctor_config::{RoundRow, RowCells, SuiteBenchmark, percent, round_rules, suite_benchmarks};
 use proctor_loadgen::Rules;
+
+use crate::proofs::{KeptProof, four_decimals, kept_proofs, provable};
 
 const BEGIN: &str =
     "<!-- The tables from here on are written from host/config/suite, see CONTRIBUTING.md. -->\n";
@@ -31,6 +33,7 @@ fn the_tables_of_the_page_are_those_of_the_files() {
 
 fn tables() -> String {
     let mut page = String::new();
+    proven(&mut page);
     exercised(&mut page);
     for rules in Rules::all() {
         let round = round_rules(rules);
@@ -67,7 +70,26 @@ fn section(page: &mut String, title: &str, head: &[&str], rows: &[Vec<String>]) 
     rows.iter().for_each(|row| writeln!(page, "{}", line(row)).unwrap());
 }
 
+/// Says of each benchmark of a trained model whether it was proven on real data.
+fn proven(page: &mut String) {
+    let proofs = kept_proofs();
+    let rows = provable().map(|benchmark| {
+        let proof = proofs.get(benchmark.id.as_str());
+        let cells = proof.map_or_else(
+            || ["not yet".to_owned(), "-".to_owned(), "-".to_owned()],
+            |proof| [proof.standing(), proof.measured.clone(), proof.by.clone()],
+        );
+        let [standing, measured, by] = cells;
+        let quality = &benchmark.quality;
+        let expected = format!("{} {}", quality.metric, four_decimals(quality.reference));
+        vec![format!("`{}`", benchmark.id), standing, measured, expected, by]
+    });
+    let head = ["benchmark", "on real data", "measured", "expected", "by"];
+    section(page, "Proven benchmarks", &head, &rows.collect::<Vec<_>>());
+}
+
 fn exercised(page: &mut String) {
+    let proofs = kept_proofs();
     let rows = suite_benchmarks().map(|benchmark| {
         let rounds: Vec<_> = benchmark.rounds.keys().map(String::as_str).collect();
         let weight = benchmark.weight.iter().map(|weight| format!(" ({weight})")).collect::<String>();
@@ -81,6 +103,7 @@ fn exercised(page: &mut String) {
             benchmark.exercised.clone(),
             benchmark.needs.clone(),
             standing(benchmark),
+            proven_by(benchmark, &proofs),
         ]
     });
     let head = [
@@ -93,6 +116,7 @@ fn exercised(page: &mut String) {
         "exercised by",
         "what you bring",
         "runs here",
+        "on real data",
     ];
     section(page, "All benchmarks", &head, &rows.collect::<Vec<_>>());
 }
@@ -102,6 +126,13 @@ fn standing(benchmark: &SuiteBenchmark) -> String {
         Some(_) if benchmark.stub.is_none() => format!("`{}`", benchmark.availability()),
         _ => benchmark.availability(),
     }
+}
+
+/// Returns the proofs of the definitions of a benchmark, or that there is none.
+fn proven_by(benchmark: &SuiteBenchmark, proofs: &BTreeMap<&str, KeptProof>) -> String {
+    let standings: Vec<_> =
+        benchmark.definitions().filter_map(|id| Some(proofs.get(id)?.standing())).collect();
+    if standings.is_empty() { "not yet".to_owned() } else { standings.join(", ") }
 }
 
 fn of_round(page: &mut String, round: &str, suite: Option<&str>, rows: &[Row]) {
