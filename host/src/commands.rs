@@ -10,6 +10,7 @@ mod explain;
 mod find_max;
 mod list;
 mod new_plugin;
+mod prove;
 mod repeat;
 mod replay;
 mod results;
@@ -34,6 +35,7 @@ use self::{
     find_max::{FIND_MAX_HELP, FindMaxFlags},
     list::{LIST_HELP, ListFlags},
     new_plugin::{NEW_PLUGIN_HELP, NewPluginFlags},
+    prove::{PROVE_HELP, ProveFlags},
     repeat::RepeatFlags,
     replay::{REPLAY_HELP, ReplayFlags},
     results::{
@@ -58,6 +60,9 @@ pub(crate) enum Command {
     /// Find the batch size and number of instances with the highest throughput under a latency target.
     #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{SCALE_HELP}\n\n{EXIT_CODES}"))]
     Scale(ScaleFlags),
+    /// Prove a benchmark on real data: look at the data, measure the accuracy, and record both.
+    #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{PROVE_HELP}\n\n{EXIT_CODES}"))]
+    Prove(ProveFlags),
     /// Replay a recording against another build of the plugin and report where they differ.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{REPLAY_HELP}\n\n{EXIT_CODES}"))]
     Replay(ReplayFlags),
@@ -112,6 +117,7 @@ impl Command {
         match self {
             // Each of several has its own.
             Self::Run(flags) => flags.run.run.interpreter(true).filter(|_| flags.loads_plugin()),
+            Self::Prove(flags) => flags.flags().interpreter(true),
             Self::FindMax(flags) => flags.run.interpreter(false),
             Self::Scale(flags) => flags.run.interpreter(false),
             Self::Replay(flags) => of_plugin(&flags.plugin, &flags.set),
@@ -125,7 +131,7 @@ impl Command {
     pub(crate) fn loads_plugin(&self) -> bool {
         match self {
             Self::Run(flags) => flags.loads_plugin(),
-            Self::FindMax(_) | Self::Scale(_) | Self::Replay(_) | Self::Describe(_) => true,
+            Self::FindMax(_) | Self::Scale(_) | Self::Prove(_) | Self::Replay(_) | Self::Describe(_) => true,
             // A case of `validate` has a process of its own, which is waited for; `bench` and `data` become another
             // program.
             _ => false,
@@ -139,6 +145,7 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
         Command::Run(flags) => return flags.run(),
         Command::FindMax(flags) => return flags.run(),
         Command::Scale(flags) => return flags.run(),
+        Command::Prove(flags) => return flags.run(),
         Command::Replay(flags) => return flags.run(),
         Command::Compare(flags) => return flags.run(),
         Command::Report(flags) => return flags.run(),

@@ -55,7 +55,7 @@ pub use crate::{
         options_of,
     },
     plugin_instance::BatchStages,
-    sample_library::{input_forms::InputForms, published, read_samples},
+    sample_library::{input_forms::InputForms, published, read_samples, verification::verify_dataset},
     system::{SystemReport, busy::BusyCounts, scheduler_config},
     test::{
         Test, TestRequest,

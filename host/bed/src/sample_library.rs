@@ -1,24 +1,30 @@
 //! The query sample library: from the data set on disk to tensors in memory that the plugin may read.
 
+mod content;
 pub(crate) mod input_forms;
 mod memory;
+mod picture;
 pub mod published;
+pub(crate) mod verification;
 
 use std::{collections::HashSet, mem, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
 use proctor_config::{QslCounts, Settings};
 use proctor_datasets::{
-    DataRoot, Dataset, DatasetRequest, OwnMemory, SampleMemory, SampleStore, StoreError, open_dataset_for,
+    DataRoot, Dataset, DatasetRequest, OwnMemory, SampleMemory, SampleStore, StoreError, is_free,
+    open_dataset_for,
 };
 use proctor_loadgen::{BackgroundFlush, LibraryError, Progress, QuerySampleLibrary};
 use proctor_plugin_host::{Model, PluginHostError, SampleBuffers, expect_no_last_words};
-use proctor_preprocess::{Pipeline, build_pipeline};
-use proctor_results::MachinePart;
+use proctor_preprocess::Pipeline;
+use proctor_results::{MachinePart, SamplesPart};
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 use proctor_words::{DataError, HostError, enter, read_machine};
 
-use self::{input_forms::InputForms, memory::MemoryOfModel, published::Published};
+use self::{
+    content::Content, input_forms::InputForms, memory::MemoryOfModel, picture::picture, published::Published,
+};
 use crate::fault::Fault;
 
 /// Memory for samples if the system does not report how much it has.
@@ -87,7 +93,7 @@ impl Data {
                 };
                 Source::Here {
                     dataset: open_dataset_for(&benchmark.dataset, &request)?,
-                    pipeline: build_pipeline(&benchmark.preprocessing, &benchmark.inputs)?,
+                    pipeline: benchmark.preprocessing.build(&benchmark.inputs)?,
                 }
             }
         };
@@ -203,6 +209,8 @@ struct State {
     is_due: bool,
     /// Errors of the plugin in the ends of phases.
     faults: Vec<Fault>,
+    /// The samples that tests have loaded.
+    content: Content,
 }
 
 /// Samples in memory, as the plugin boundary wants them.
@@ -241,12 +249,14 @@ fn sum_of_copy(store: &SampleStore, position: usize) -> u64 {
     sum_of((0..store.inputs().len()).filter_map(|input| store.tensor_of_copy(position, input)))
 }
 
-/// Returns a sum of the bytes of a sample, eight at a time, that depends on their order. Reads as fast as memory does,
-/// as data sets may be large.
+/// Returns a sum of the bytes of a sample, eight at a time, that depends on their order and the sizes of the tensors.
+/// Reads as fast as memory does, as data sets may be large.
 fn sum_of<'a>(tensors: impl Iterator<Item = &'a [u8]>) -> u64 {
-    tensors.fold(0, |sum, tensor| {
+    let add = |sum: u64, word: u64| (sum.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    tensors.fold(1, |sum, tensor| {
+        // Zeros in front would count for nothing without a number before them.
+        let sum = add(sum, tensor.len() as u64);
         let (words, rest) = tensor.as_chunks::<8>();
-        let add = |sum: u64, word: u64| (sum.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let sum = words.iter().fold(sum, |sum, word| add(sum, u64::from_le_bytes(*word)));
         rest.iter().fold(sum, |sum, byte| add(sum, u64::from(*byte)))
     })
@@ -298,6 +308,20 @@ impl SampleLibrary {
     /// Returns the flush of the model. The end of the phase waits for it.
     pub fn flush(&self) -> &BackgroundFlush<PluginHostError> {
         &self.flush
+    }
+
+    /// Returns the number of samples that tests have loaded, with a hash of their inputs as the plugin had them; `None`
+    /// if there are none.
+    pub fn content(&self) -> Option<SamplesPart> {
+        self.state().content.part()
+    }
+
+    /// Returns the picture of a sample for people, if the data set has small grey images that may be passed on: a text
+    /// for each row, a hexadecimal digit for each pixel.
+    pub fn picture(&self, index: SampleIndex) -> Option<Vec<String>> {
+        let Source::Here { dataset, .. } = &self.data.source else { return None };
+        let sample = is_free(dataset.name()).then(|| dataset.read(index).ok())??;
+        picture(&sample)
     }
 
     /// Watches the samples of a test that begins now.
@@ -425,6 +449,11 @@ impl QuerySampleLibrary for SampleLibrary {
     fn load(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
         self.end_phase();
         self.prepare(samples)?;
+        let mut state = self.state();
+        if let Some(loaded) = state.loaded.clone() {
+            state.content.add(&loaded.sums);
+        }
+        drop(state);
         self.model.start()?;
         Ok(())
     }
@@ -438,5 +467,23 @@ impl QuerySampleLibrary for SampleLibrary {
         }
         state.is_due = true;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_and_the_ends_of_tensors_count_in_the_sum_of_a_sample() {
+        let sum = |tensors: &[&[u8]]| sum_of(tensors.iter().copied());
+        let samples: [&[&[u8]]; 7] =
+            [&[&[]], &[&[0; 8]], &[&[0; 16]], &[&[0; 8], &[0; 8]], &[&[7]], &[&[0, 7]], &[&[7, 0]]];
+        for (place, one) in samples.iter().enumerate() {
+            for other in &samples[..place] {
+                assert_ne!(sum(one), sum(other), "{one:?} and {other:?}");
+            }
+        }
+        assert_eq!(sum(&[&[1, 2], &[3]]), sum(&[&[1, 2], &[3]]));
     }
 }

@@ -5,17 +5,23 @@ pub(crate) mod logged;
 pub(crate) mod part;
 pub(crate) mod recorded;
 pub(crate) mod text;
+pub(crate) mod wrong;
 
 use std::path::Path;
 
-use proctor_accuracy::{AccuracyCheck, AccuracyResult, AnswerSource, PublishedSamples, ResponseForm, metric};
+use proctor_accuracy::{
+    AccuracyCheck, AccuracyResult, AnswerSource, Answered, PublishedSamples, ResponseForm, metric,
+};
 use proctor_bed::{TestBed, model_files};
 use proctor_config::{self as config, Benchmark, QslCounts, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{EffectiveSettings, PhaseMode, TestOutcome};
 use proctor_results::file_names::ACCURACY_LOG;
-use proctor_vocabulary::{Scenario, TestMode};
-use proctor_words::{DataError, HostError, Observer};
+use proctor_vocabulary::{Scenario, TestMode, printable};
+use proctor_words::{DataError, HostError, Observer, text::table};
+
+/// Maximum number of samples whose answers are told one by one.
+const TOLD_MAX: usize = 24;
 
 /// Checks before a run whether its answers can be scored in the precision of its model, if they are to be.
 ///
@@ -50,7 +56,22 @@ pub(crate) fn score(
         performance_seq_id: performance_seq_id(outcome),
         ..checked_on(settings, bed, observer)?
     };
-    Ok(check.run(&folder.join(ACCURACY_LOG), &bed.data_root)?)
+    let log = folder.join(ACCURACY_LOG);
+    let result = check.run(&log, &bed.data_root)?;
+    let answered = check.answered(&log, TOLD_MAX)?;
+    if !answered.is_empty() {
+        observer.message(&told(&answered));
+    }
+    Ok(result)
+}
+
+/// Returns the answers in words, a line for each sample.
+fn told(answered: &[Answered]) -> String {
+    let row = |Answered { sample, class, class_name }: &Answered| {
+        let class = class.map_or_else(|| "no class".to_owned(), |class| class.to_string());
+        vec![printable(sample), class_name.unwrap_or_default().to_owned(), class]
+    };
+    format!("answers\n{}", table(&answered.iter().map(row).collect::<Vec<_>>()).trim_end())
 }
 
 /// Returns the check of a log of a test on this bed, without padding.

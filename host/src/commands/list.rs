@@ -1,4 +1,4 @@
-//! `host list`: plugins, benchmarks, data sets, policies; the benchmarks of a round; runs.
+//! `host list`: plugins, benchmarks, data sets, pipelines, metrics, policies; the benchmarks of a round; runs.
 
 mod runs;
 mod suites;
@@ -6,9 +6,11 @@ mod suites;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use proctor_accuracy::{MetricEntry, metric_entries};
 use proctor_config::{Loader, SuiteBenchmark, benchmark_families, benchmarks};
 use proctor_datasets::dataset_entries;
 use proctor_plugin_host::{PluginLocation, SearchPath};
+use proctor_preprocess::{Preprocessing, pipeline_names};
 use proctor_scaling::POLICIES;
 use proctor_scheduler::policies;
 use proctor_vocabulary::did_you_mean;
@@ -21,18 +23,27 @@ pub(crate) enum ListKind {
     Plugins,
     Benchmarks,
     Datasets,
+    Pipelines,
+    Metrics,
     Policies,
     Runs,
 }
 
 /// Kinds that are listed if none is named: only kinds that do not depend on the current folder.
-const OF_THE_HOST: &[ListKind] =
-    &[ListKind::Plugins, ListKind::Benchmarks, ListKind::Datasets, ListKind::Policies];
+const OF_THE_HOST: &[ListKind] = &[
+    ListKind::Plugins,
+    ListKind::Benchmarks,
+    ListKind::Datasets,
+    ListKind::Pipelines,
+    ListKind::Metrics,
+    ListKind::Policies,
+];
 
 pub(super) const LIST_HELP: &str = "\
 Examples:
   host list
   host list plugins
+  host list pipelines                                 what a benchmark may name as its preprocessing
   host list benchmarks --rules v5.0 --suite edge      what the round requires, and what runs here
   host list benchmarks --rules v0.5                   the first round, which has no suites
   host list runs                                      the runs in runs/, with their verdicts
@@ -40,7 +51,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct ListFlags {
-    /// Kind to list: plugins, benchmarks, datasets, policies or runs [default: all but runs]
+    /// Kind to list: plugins, benchmarks, datasets, pipelines, metrics, policies or runs [default: all but runs]
     #[arg(value_parser = list_kind)]
     kind: Option<ListKind>,
     /// With runs: folder to search [default: runs]
@@ -94,6 +105,8 @@ fn list(kind: Option<ListKind>) -> Result<String, HostError> {
             ListKind::Plugins => ("Plugins (--plugin)", plugin_rows()?),
             ListKind::Benchmarks => ("Benchmarks (--benchmark)", benchmark_rows(kind.is_some())),
             ListKind::Datasets => ("Data sets", dataset_rows()),
+            ListKind::Pipelines => ("Pipelines (preprocessing of a benchmark)", pipeline_rows()),
+            ListKind::Metrics => ("Metrics (metric of a benchmark)", metric_rows()),
             ListKind::Policies => ("Policies of the scheduler (--policy)", policy_rows()),
             // They have a table of their own.
             ListKind::Runs => continue,
@@ -143,6 +156,20 @@ fn dataset_rows() -> Vec<Vec<String>> {
     dataset_entries().iter().map(|entry| vec![entry.name.to_owned(), entry.about.to_owned()]).collect()
 }
 
+/// Returns the rows of the pipelines, whose code other programs may have.
+fn pipeline_rows() -> Vec<Vec<String>> {
+    let own = (Preprocessing::IMAGE, "picture, by the steps of the definition's table [image], as f32 or u8");
+    let named = pipeline_names().into_iter().map(|pipeline| (pipeline.name, pipeline.about));
+    [own].into_iter().chain(named).map(|(name, about)| vec![name.to_owned(), about.to_owned()]).collect()
+}
+
+fn metric_rows() -> Vec<Vec<String>> {
+    let row = |it: &MetricEntry| {
+        vec![it.name.to_owned(), it.about.to_owned(), format!("{}; {}", it.outputs, it.answers)]
+    };
+    metric_entries().into_iter().map(row).collect()
+}
+
 fn policy_rows() -> Vec<Vec<String>> {
     let forming = policies().into_iter().map(|policy| (policy.name, policy.help));
     let scaling = POLICIES.iter().map(|policy| (policy.name, policy.help));
@@ -159,7 +186,7 @@ mod tests {
         let error = list_kind("results/nightly").unwrap_err();
         assert_eq!(
             error,
-            "there are plugins, benchmarks, datasets, policies, runs; the runs below a folder are listed by \
+            "there are plugins, benchmarks, datasets, pipelines, metrics, policies, runs; the runs below a folder are listed by \
              `host list runs results/nightly`"
         );
         assert!(list_kind("plugin").unwrap_err().contains(", did you mean \"plugins\"?"));
@@ -171,8 +198,16 @@ mod tests {
         assert!(policies.starts_with("Policies of the scheduler (--policy)\n  "), "{policies}");
         assert!(policies.contains("\n  fixed  "), "{policies}");
         let all = list(None).unwrap();
-        for name in ["cpu-rnn", "digits-lstm", "gnmt", "rnn-<cell>-", "digits-calibration", "size-or-timeout"]
-        {
+        for name in [
+            "cpu-rnn",
+            "digits-lstm",
+            "gnmt",
+            "rnn-<cell>-",
+            "digits-calibration",
+            "size-or-timeout",
+            "imagenet-vgg",
+            "top1",
+        ] {
             assert!(all.contains(&format!("\n  {name}")), "{name}: {all}");
         }
         let benchmarks = list(Some(ListKind::Benchmarks)).unwrap();

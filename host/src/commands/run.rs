@@ -34,15 +34,25 @@ pub(crate) struct RunCommand {
 impl RunCommand {
     /// Runs the command.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
-        let settings = self.run.load()?;
+        self.work(self.run.load()?, |settings, interrupt| {
+            Ok(proctor_run::run(settings, interrupt)?.conclusion())
+        })
+    }
+
+    /// Does work with these settings, with the output and the timeline of the flags.
+    pub(super) fn work(
+        &self,
+        settings: Settings,
+        work: impl FnOnce(Settings, &Interrupt) -> Result<Conclusion, HostError>,
+    ) -> Result<Conclusion, HostError> {
         let timeline = self.trace_host.as_deref().map(TimelineFile::start).transpose()?;
         let interrupt = Interrupt::install(Terminal::with_format(self.format()))?;
-        let made = proctor_run::run(settings, &interrupt);
+        let made = work(settings, &interrupt);
         // The exit code is the run's, regardless of its timeline.
         if let Some(Err(unwritten)) = timeline.map(TimelineFile::end) {
             tell(format!("warning: {}", unwritten.messages().join("\n  because: ")));
         }
-        made.map(|result| result.conclusion())
+        made
     }
 
     /// Makes the run, which this interrupt ends.

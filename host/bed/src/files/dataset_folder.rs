@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use proctor_config::Settings;
-use proctor_datasets::{DataRoot, DatasetError};
+use proctor_datasets::{DataRoot, DatasetError, folder_of};
 
 /// Returns the folder that the settings name, or the one of the data set's name below the data root.
 ///
@@ -12,6 +12,6 @@ use proctor_datasets::{DataRoot, DatasetError};
 pub fn dataset_folder(settings: &Settings, root: &DataRoot) -> Result<PathBuf, DatasetError> {
     match &settings.run.dataset_folder {
         Some(folder) => Ok(folder.clone()),
-        None => root.find(&settings.benchmark.dataset),
+        None => root.find(folder_of(&settings.benchmark.dataset)),
     }
 }

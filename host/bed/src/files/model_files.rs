@@ -1,12 +1,13 @@
 //! The files of a benchmark's model: found and verified, or made.
 
-use std::path::Path;
+use std::{fs, io::Write, path::Path, process};
 
 use proctor_config::{Benchmark, ModelFile, Settings};
-use proctor_datasets::{DataRoot, DatasetError, read_verified, sha256_of_file};
+use proctor_datasets::{DataRoot, DatasetError, read_verified, sha256_hex, sha256_of_file};
 use proctor_recipes::{check_format, find_or_make_model};
 use proctor_results::ModelFilePart;
-use proctor_words::{DataError, HostError, Observer, UsageError, lasting_folder};
+use proctor_vocabulary::Generation;
+use proctor_words::{DataError, HostError, Observer, UsageError, lasting_folder, write_whole};
 
 use crate::{fault::Fault, files::dataset_folder::dataset_folder};
 
@@ -69,7 +70,34 @@ pub fn find(
         let stands_in = stands_in && recipe.is_some();
         Ok(ModelFilePart { format: format.to_owned(), path, sha256, recipe, stands_in })
     });
-    found.collect()
+    let generation = benchmark.model.generation.as_ref().filter(|_| is_wanted(Generation::FORMAT));
+    let declared = generation.map(|generation| declared(generation, &lasting_folder(settings)));
+    found.chain(declared).collect()
+}
+
+/// Writes how a model comes to tokens to a file in a folder, for the plugin.
+///
+/// # Errors
+/// If the file cannot be written.
+fn declared(generation: &Generation, folder: &Path) -> Result<ModelFilePart, HostError> {
+    let folder = folder.join(Generation::FORMAT);
+    let absolute = std::path::absolute(&folder);
+    let folder = absolute.map_err(|error| DataError::Path { path: folder, error })?;
+    let text =
+        serde_json::to_vec(generation).map_err(|error| HostError::from(DataError::Other(Box::new(error))))?;
+    let sha256 = sha256_hex(&text);
+    let path = folder.join(format!("{sha256}.json"));
+    // The same declaration is the same file, which another run may be reading. One that was changed is none of it.
+    if !fs::read(&path).is_ok_and(|found| found == text) {
+        let unwritten = |error| DataError::CannotWrite { path: path.clone(), error };
+        fs::create_dir_all(&folder).map_err(unwritten)?;
+        // Another run may write the same one at this moment.
+        let own = folder.join(format!("{sha256}.{}.json", process::id()));
+        write_whole(&own, |out| out.write_all(&text))?;
+        fs::rename(&own, &path).map_err(unwritten)?;
+    }
+    let format = Generation::FORMAT.to_owned();
+    Ok(ModelFilePart { format, path, sha256, recipe: None, stands_in: false })
 }
 
 /// A file that the user gave.
@@ -90,4 +118,28 @@ fn given<'a>(path: &'a Path, benchmark: &Benchmark) -> Result<Given<'a>, HostErr
     }
     let formats = benchmark.model.formats().map(|(format, _)| format!(".{format}")).collect();
     Err(UsageError::ModelFile { path: path.to_owned(), benchmark: benchmark.id.clone(), formats }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_declaration_that_was_changed_in_its_folder_is_written_anew() {
+        let generation: Generation = serde_json::from_value(serde_json::json!({
+            "encoder": { "file": "a", "input": "x", "states": "s" },
+            "decoder": { "file": "b", "tokens": "t", "states": "s", "logits": "l", "caches": [] },
+            "start_token": 1, "end_token": 2, "sample_rate": 16000, "tokens_per_second": 6.5, "tokens_more": 0,
+        }))
+        .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let first = declared(&generation, folder.path()).unwrap();
+        assert_eq!(sha256_of_file(&first.path).unwrap(), first.sha256);
+        let text = fs::read_to_string(&first.path).unwrap();
+        fs::write(&first.path, text.replace("6.5", "0.5")).unwrap();
+        let again = declared(&generation, folder.path()).unwrap();
+        assert_eq!((&again.path, &again.sha256), (&first.path, &first.sha256));
+        assert_eq!(fs::read_to_string(&again.path).unwrap(), text);
+        assert_eq!(fs::read_dir(first.path.parent().unwrap()).unwrap().count(), 1);
+    }
 }

@@ -15,9 +15,10 @@ use proctor_words::{DataError, HostError, UsageError, lasting_folder, text::coun
 
 use crate::files::dataset_folder::dataset_folder;
 
-const PROGRAM: &str = "host-data";
+/// Program that has the readers of published data sets.
+pub(super) const PROGRAM: &str = "host-data";
 /// Command that builds it.
-const BUILD: &str = "cargo build --release -p proctor-data";
+pub(super) const BUILD: &str = "cargo build --release -p proctor-data";
 
 /// The samples of a published data set, as they were prepared.
 #[derive(Debug)]

@@ -82,7 +82,7 @@ fn write(caches: &Path, image: &TensorSpec, count: u64) -> Result<PathBuf, HostE
     let recipe = Recipe {
         dataset: "noise".to_owned(),
         contents: String::new(),
-        preprocessing: "none".to_owned(),
+        preprocessing: "none".into(),
         version: 1,
         inputs: vec![Input::new(image, &InputForm::of(image))],
         rows: RowAggregation::default(),

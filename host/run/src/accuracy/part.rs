@@ -14,6 +14,7 @@ pub(crate) fn accuracy_part(result: AccuracyResult) -> AccuracyPart {
         metric: result.metric,
         value: result.value,
         correct_count: result.correct_count,
+        interval_95: result.interval_95,
         judged_count: Some(result.judged_count),
         sample_count: Some(result.sample_count),
         target: result.target,

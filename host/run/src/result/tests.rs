@@ -125,6 +125,7 @@ fn accuracy(passed: bool) -> AccuracyResult {
         metric: "top1".into(),
         value: 0.975,
         correct_count: Some(585),
+        interval_95: Some([0.959_164, 0.984_792]),
         judged_count: 600,
         sample_count: 600,
         target: 0.96525,
@@ -138,12 +139,14 @@ fn accuracy(passed: bool) -> AccuracyResult {
         duplicate_samples: Vec::new(),
         unknown_samples: Vec::new(),
         details: BTreeMap::new(),
+        wrong_samples: Vec::new(),
     }
 }
 
 /// The result of tests over as many samples as the benchmark has.
 fn combined(settings: &Settings, tests: Tests<'_>) -> RunResult {
-    RunResult::new(settings, settings.benchmark.qsl, plugin(), machine(), tests)
+    let samples = SamplesPart { count: 600, sha256: "5e".repeat(32) };
+    RunResult::new(settings, settings.benchmark.qsl, plugin(), machine(), tests).with_samples(Some(samples))
 }
 
 fn result(accuracy_passed: bool) -> RunResult {

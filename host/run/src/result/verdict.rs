@@ -135,9 +135,10 @@ fn judgement(result: &RunResult) -> String {
 
 /// Returns why the run is INVALID or its accuracy failed.
 fn reasons(result: &RunResult) -> Vec<String> {
-    // A value below the target is seen already, and is the first reason then.
+    // A value below the target is seen already, and is the first reason then, unless nothing was scored.
     let accuracy = result.file.accuracy.iter().flat_map(|accuracy| {
-        let seen_count = usize::from(!reaches(accuracy.value, accuracy.target));
+        let seen_count =
+            usize::from(accuracy.judged_count != Some(0) && !reaches(accuracy.value, accuracy.target));
         accuracy.reasons.iter().skip(seen_count)
     });
     let accuracy = accuracy.map(|reason| format!("accuracy: {reason}"));
