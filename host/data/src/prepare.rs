@@ -12,7 +12,7 @@ use std::{
 
 use proctor_datasets::Dataset;
 use proctor_prepared::{Delivery, Listing, Order, Reader, Recipe, Writer};
-use proctor_preprocess::{Pipeline, build_pipeline, pipeline_version, with_forms};
+use proctor_preprocess::{Pipeline, with_forms};
 use proctor_published::Opened;
 use proctor_vocabulary::{SampleIndex, TensorSpec, printable};
 use proctor_words::{DataError, HostError};
@@ -35,7 +35,7 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
     let parts: Option<Vec<_>> = order.inputs.iter().map(proctor_prepared::Input::parts).collect();
     let parts = parts.ok_or(DataError::Stated("an input has an unknown element type"))?;
     let (inputs, forms): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    let pipeline = build_pipeline(&order.preprocessing, &inputs)?;
+    let pipeline = order.preprocessing.build(&inputs)?;
     let pipeline = with_forms(pipeline, &forms).map_err(HostError::data)?;
     // Of a folder that is not there, whoever opens it says what should be in it.
     let contents = contents::sum(&order.folder, &order.rows)
@@ -44,7 +44,7 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
         dataset: order.dataset.clone(),
         contents,
         preprocessing: order.preprocessing.clone(),
-        version: pipeline_version(&order.preprocessing)?,
+        version: order.preprocessing.version()?,
         rows: order.rows.clone(),
         inputs: order.inputs.clone(),
     };
@@ -105,6 +105,13 @@ impl Source<'_> {
         let mut slices: Vec<_> = tensors.iter_mut().map(|(_, bytes)| bytes.as_mut_slice()).collect();
         self.pipeline.run(&sample, &mut slices).map_err(refused)?;
         Ok(tensors)
+    }
+
+    /// Writes the tensors of a sample, which have the shapes of the pipeline's outputs.
+    pub(crate) fn fill(&self, index: SampleIndex, tensors: &mut [&mut [u8]]) -> Result<(), HostError> {
+        let sample = self.dataset.read(index)?;
+        let refused = |source| HostError::Sample { index, name: self.name(index), source };
+        self.pipeline.run(&sample, tensors).map_err(refused)
     }
 
     /// Returns the name of a sample as an error shows it, or nothing.
