@@ -8,7 +8,6 @@ use std::{env, error::Error, fmt::Write, fs, path::Path};
 use proctor_accuracy::{AccuracyCheck, AnswerSource, metric};
 use proctor_config::{Loader, keys};
 use proctor_datasets::{DataRoot, open_dataset};
-use proctor_preprocess::build_pipeline;
 use proctor_scheduler::SchedulerConfig;
 use proctor_vocabulary::SampleIndex;
 
@@ -39,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn accuracy(benchmark: &proctor_config::Benchmark, root: &DataRoot) -> Result<f64, Box<dyn Error>> {
     let dataset = open_dataset(&benchmark.dataset, root)?;
-    let pipeline = build_pipeline(&benchmark.preprocessing, &benchmark.inputs)?;
+    let pipeline = benchmark.preprocessing.build(&benchmark.inputs)?;
     let mut records = Vec::new();
     for index in 0..dataset.sample_count() {
         let mut tensors: Vec<_> = benchmark.inputs.iter().map(|input| vec![0; input.size_bytes()]).collect();

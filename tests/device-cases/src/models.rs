@@ -10,16 +10,19 @@ use crate::{Case, random::Random};
 /// Small variants of generated models that `proctor-recipes` makes.
 pub const GENERATED: [&str; 4] = ["mobilenet-v1-tiny", "resnet50-tiny", "bert-tiny", "llama-tiny"];
 
-/// The trained models.
+/// The trained models of the digits.
 pub const DIGITS: [&str; 4] = ["digits-mlp", "digits-cnn", "digits-cnn-int8", "digits-lstm"];
+
+/// The trained models of Fashion-MNIST.
+pub const FASHION_MNIST: [&str; 2] = ["fashion-mnist-cnn", "fashion-mnist-cnn-int8"];
 
 /// Extent of dimensions that a file leaves open, except the batch.
 const OPEN_EXTENT: usize = 7;
 
-/// Returns a model of the digits in batches of these sizes.
+/// Returns a trained model in batches of these sizes.
 #[must_use]
-pub fn digits(model: &str, batch_sizes: &[usize]) -> Vec<Case> {
-    of_file(&digits_file(model), batch_sizes)
+pub fn trained(model: &str, batch_sizes: &[usize]) -> Vec<Case> {
+    of_file(&trained_file(model), batch_sizes)
 }
 
 /// Returns a generated model, made in a folder that is removed again, in batches of two.
@@ -30,8 +33,8 @@ pub fn generated(model: &str) -> Vec<Case> {
 
 /// Calls a function with each model's file, which exists until it returns, and a case of it.
 pub fn for_each_file(mut call: impl FnMut(&Path, &Case)) {
-    for model in DIGITS {
-        let file = digits_file(model);
+    for model in DIGITS.into_iter().chain(FASHION_MNIST) {
+        let file = trained_file(model);
         of_file(&file, &[1, 5]).iter().for_each(|case| call(&file, case));
     }
     for model in GENERATED {
@@ -39,8 +42,9 @@ pub fn for_each_file(mut call: impl FnMut(&Path, &Case)) {
     }
 }
 
-fn digits_file(model: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits");
+fn trained_file(model: &str) -> PathBuf {
+    let folder = if FASHION_MNIST.contains(&model) { FASHION_MNIST[0] } else { "digits" };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets").join(folder);
     folder.join(model).with_extension("onnx")
 }
 

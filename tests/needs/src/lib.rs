@@ -11,7 +11,7 @@
 //! itself again through [`run_again_bound_by_permissions`]: still as root, because another user might not even be able
 //! to read the checkout, but without the capability to override permissions.
 //!
-//! [`ends_without_system_calls`] needs a kernel that can forbid them.
+//! [`ends_without_system_calls`] needs a kernel that can forbid them. [`packages()`] has real models and data sets.
 //!
 //! [`python`] runs a script that answers a test's cases a second time, and needs its packages. [`PythonPipe`] asks one
 //! for case after case, and [`official_loadgen()`] the one of the official LoadGen. [`python_module()`] is an
@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod official_loadgen;
+mod packages;
 mod python;
 mod python_module;
 mod system_calls;
@@ -36,6 +37,7 @@ use std::{any, env, fmt::Display, fs, process::Command};
 
 pub use crate::{
     official_loadgen::{LOADGEN_PACKAGE, is_official_setting, official_loadgen},
+    packages::{PACKAGES_FOLDER, packages},
     python::{PythonPipe, python, python_packages},
     python_module::{NUMPY_PACKAGE, PythonModule, SCIKIT_LEARN_PACKAGE, python_module},
     system_calls::ends_without_system_calls,

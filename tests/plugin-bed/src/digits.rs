@@ -71,13 +71,7 @@ pub fn images() -> Vec<Vec<f32>> {
 /// If the model does not exist.
 #[must_use]
 pub fn reference(model: &str) -> Reference {
-    #[derive(Deserialize)]
-    struct References {
-        models: HashMap<String, Reference>,
-    }
-    let bytes = fs::read(file("reference.json")).expect("the repository has reference.json");
-    let mut all: References = serde_json::from_slice(&bytes).expect("reference.json is sound");
-    all.models.remove(model).expect("reference.json knows the model")
+    Reference::of_file(&file("reference.json"), model)
 }
 
 /// Returns the digits that answers are for: of each the place of the largest logit.
@@ -94,6 +88,20 @@ pub fn predictions(answers: &[Answer]) -> String {
 }
 
 impl Reference {
+    /// Reads the answers of a model from a file that the script of the models has written.
+    ///
+    /// # Panics
+    /// If the file is not there or does not know the model.
+    pub(crate) fn of_file(path: &Path, model: &str) -> Self {
+        #[derive(Deserialize)]
+        struct References {
+            models: HashMap<String, Reference>,
+        }
+        let bytes = fs::read(path).expect("the repository has reference.json");
+        let mut all: References = serde_json::from_slice(&bytes).expect("reference.json is sound");
+        all.models.remove(model).expect("reference.json knows the model")
+    }
+
     /// Returns the largest absolute difference of a logit, over the answers to the first images; NaN if one is not a
     /// number. There may be more answers than logits, or fewer.
     ///
@@ -117,6 +125,6 @@ impl Reference {
 }
 
 /// Returns the folder of the data.
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets")
 }

@@ -3,7 +3,7 @@
 //! A [`Bed`] is an opened plugin with a loaded model and its instances. [`Bed::run`] takes [`Samples`] through a phase,
 //! in batches of the sizes that the test names, and returns a [`Run`]: for each instance the answer to every sample,
 //! the stages of every batch and the first tokens; for the plugin its metrics. [`demand`] and [`spec`] say what to
-//! load; [`digits`] has the models, images and correct logits of the digits benchmark.
+//! load; [`digits`] and [`fashion_mnist`] have the models, images and correct logits of two benchmarks.
 //!
 //! # Choices
 //! - **The host is the real one**, so a test sees what a user would: options are resolved against the manifest, a
@@ -47,6 +47,7 @@ mod clock;
 mod demand;
 pub mod digits;
 mod execute;
+pub mod fashion_mnist;
 mod reported;
 mod run;
 mod samples;

@@ -31,6 +31,7 @@ mod detail_log;
 mod file;
 mod memory;
 mod mlperf_conf;
+mod model_files;
 mod onnx;
 mod plan_cache;
 mod safetensors;
@@ -44,13 +45,15 @@ pub use benchmark::check_benchmark;
 pub use boundary::{elf::check_elf, plugin::check_plugin};
 pub use curves::check_curves;
 pub use data_files::{
-    idx::check_idx, jpeg::check_jpeg, nifti::check_nifti, sound::check_sound, tokenizer::check_tokenizer,
+    gguf::check_gguf, idx::check_idx, jpeg::check_jpeg, nifti::check_nifti, sound::check_sound,
+    tar::check_tar, tokenizer::check_tokenizer,
 };
 pub use detail_log::{
     check_detail_log,
     reader::{DetailLogError, read_detail_log},
 };
 pub use mlperf_conf::check_mlperf_conf;
+pub use model_files::{check_frozen_graph, check_graph_model, check_torch};
 pub use onnx::{check_onnx_file, check_onnx_graph};
 pub use plan_cache::check_plan_cache;
 pub use safetensors::check_safetensors;
@@ -61,7 +64,7 @@ pub use summary_log::check_summary_log;
 pub type Check = fn(&[u8]);
 
 /// All checks, by the names of the fuzz targets.
-pub const CHECKS: [(&str, Check); 20] = [
+pub const CHECKS: [(&str, Check); 25] = [
     ("accuracy_log", check_accuracy_log),
     ("arrivals_trace", check_arrivals_trace),
     ("audit_config", check_audit_config),
@@ -69,6 +72,9 @@ pub const CHECKS: [(&str, Check); 20] = [
     ("curves", check_curves),
     ("detail_log", check_detail_log),
     ("elf", check_elf),
+    ("frozen_graph", check_frozen_graph),
+    ("graph_model", check_graph_model),
+    ("gguf", check_gguf),
     ("idx", check_idx),
     ("jpeg", check_jpeg),
     ("mlperf_conf", check_mlperf_conf),
@@ -81,5 +87,7 @@ pub const CHECKS: [(&str, Check); 20] = [
     ("settings_file", check_settings_file),
     ("sound", check_sound),
     ("summary_log", check_summary_log),
+    ("tar", check_tar),
     ("tokenizer", check_tokenizer),
+    ("torch", check_torch),
 ];

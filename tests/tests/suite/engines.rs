@@ -71,6 +71,7 @@ engine!(
         generated: OF_ONNX,
         ..PLAIN
     },
+    also suite scores_become_a_class,
     also suite a_missing_library_says_what_to_install,
     also suite more_threads_than_processors,
     also precisions a_bad_quantisation_fails,
@@ -84,12 +85,15 @@ engine!(
         precisions: &["f32", "bf16", "f16"],
         ..PLAIN
     },
+    also suite the_clothes_are_those_of_the_reference,
+    also suite scores_become_a_class,
     also suite more_threads_than_processors,
     also generated generated_models_one_by_one,
     also generated generated_models_in_batches
 );
 engine!(
     cuda: CUDA,
+    also suite scores_become_a_class,
     also suite a_missing_library_says_what_to_install,
     also suite several_batches_in_flight,
     also suite stages_of_a_device,
@@ -99,6 +103,7 @@ engine!(
 );
 engine!(
     cuda_over_double: cuda_double::OVER_DOUBLE,
+    also suite scores_become_a_class,
     also suite several_batches_in_flight,
     also suite stages_of_a_device,
     also precisions a_bad_quantisation_fails,
@@ -114,7 +119,9 @@ engine!(
         counts_copies: false,
         ..PLAIN
     },
+    also suite scores_become_a_class,
     also suite a_missing_library_says_what_to_install,
+    also suite the_clothes_are_those_of_the_reference,
     also suite several_batches_in_flight,
     also suite stages_of_a_device,
     also precisions a_bad_quantisation_fails,

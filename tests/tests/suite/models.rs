@@ -1,7 +1,10 @@
 //! Models through the program, against other implementations of them, and benchmarks on published data sets.
 
-mod onnx_peer;
+pub(crate) mod fashion_mnist;
+pub(crate) mod onnx_peer;
+mod photographs;
 mod prequantised;
+mod proof;
 mod published;
 mod published_dense_onnx;
 mod published_rows_and_volumes;
@@ -11,3 +14,4 @@ mod published_vision_onnx;
 mod recurrent;
 mod responses;
 mod texts;
+mod trained;

@@ -5,3 +5,4 @@ mod looks;
 mod numbers;
 mod page;
 mod what_is_missing;
+mod wrong;

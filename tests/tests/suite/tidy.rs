@@ -64,8 +64,10 @@ const STD_LOCKS: &[(&str, &str)] = &[
 /// Names in the standard library of locks and of what belongs to them.
 const STD_LOCK_WORDS: &[&str] = &["Mutex", "RwLock", "Condvar", "PoisonError"];
 
-/// Folders that may name the file of labels: the crate that judges answers, and the data set with its script.
-const LABELS_ALLOWED: &[&str] = &["accuracy/", "datasets/digits/"];
+/// Folders that may name files of labels: the crate that judges answers, data sets with their scripts, and the crate
+/// that places files of packages and reads none.
+const LABELS_ALLOWED: &[&str] =
+    &["accuracy/", "datasets/digits/", "datasets/fashion-mnist-cnn/", "datasets/packages/"];
 
 /// The crates of ours that the crates in a folder may use, except in their tests: only those in these folders. Folders
 /// that are not named here, the host and the tests, may use all.
@@ -77,7 +79,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("preprocess", &["plugin-api/vocabulary", "datasets", "preprocess"]),
     ("accuracy", &["plugin-api/vocabulary", "datasets", "preprocess", "accuracy/scores"]),
     ("accuracy/scores", &[]),
-    ("plugins", &["plugin-api", "plugins", "datasets/onnx-file", "datasets/text"]),
+    ("plugins", &["plugin-api", "plugins", "datasets/gguf-file", "datasets/onnx-file", "datasets/text"]),
     ("host/loadgen", &["plugin-api/vocabulary", "host/loadgen/mt19937", "host/loadgen/settings"]),
     ("host/loadgen/settings", &["plugin-api/vocabulary", "host/loadgen/mt19937"]),
     ("host/scaling", &[]),

@@ -86,7 +86,8 @@ mod tests {
         let folder = workspace_root().join(FUZZ_DIR);
         let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
         for target in targets().unwrap() {
-            let programs = ["targets", "targets/data_files"].map(|room| format!("{room}/{target}.rs"));
+            let programs = ["targets", "targets/data_files", "targets/model_files"]
+                .map(|room| format!("{room}/{target}.rs"));
             let program = programs.iter().find(|program| folder.join(program).is_file()).expect(&target);
             assert!(manifest.contains(&format!("path = \"{program}\"")), "{target}");
             assert!(folder.join(format!("dictionaries/{target}.dict")).is_file(), "{target}");

@@ -20,6 +20,7 @@ mod faults;
 mod frozen;
 mod fuzz;
 mod header;
+mod obtained;
 mod onnxruntime;
 mod package;
 mod python;

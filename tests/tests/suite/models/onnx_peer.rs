@@ -23,15 +23,21 @@ pub fn short(scenario: &str) -> &'static str {
     }
 }
 
-/// Checks that the plugin, ONNX Runtime and its Python package are there; the error is the reason to skip a test.
-pub fn needs(bench: &Bench) -> Result<(), String> {
+/// Checks that the plugin and ONNX Runtime are there; the error is the reason to skip a test.
+pub fn needs_runtime(bench: &Bench) -> Result<(), String> {
     if find_plugin("onnx").is_none() {
         return Err("plugin onnx is not built; `cargo xtask test` builds it".to_owned());
     }
     let plan = bench.host("describe onnx --plan digits-cnn");
-    if let Some(line) = plan.stderr.lines().find(|line| line.contains("found no ONNX Runtime")) {
-        return Err(line.to_owned());
+    match plan.stderr.lines().find(|line| line.contains("found no ONNX Runtime")) {
+        Some(line) => Err(line.to_owned()),
+        None => Ok(()),
     }
+}
+
+/// Checks that the plugin, ONNX Runtime and its Python package are there; the error is the reason to skip a test.
+pub fn needs(bench: &Bench) -> Result<(), String> {
+    needs_runtime(bench)?;
     let package = Command::new("python3").args(["-c", "import onnxruntime"]).stderr(Stdio::null()).status();
     if package.is_ok_and(|status| status.success()) {
         Ok(())

@@ -5,7 +5,7 @@ use std::fs;
 use proctor_tests::{Bench, Run, datasets};
 
 /// Files of every run of both parts.
-const FILES: [&str; 12] = [
+const FILES: [&str; 13] = [
     "accuracy/mlperf_log_accuracy.json",
     "accuracy/mlperf_log_detail.txt",
     "accuracy/mlperf_log_summary.txt",
@@ -18,6 +18,7 @@ const FILES: [&str; 12] = [
     "mlperf_log_trace.json",
     "result.json",
     "samples.bin",
+    "wrong_samples.json",
 ];
 
 /// Runs the program without flags, and finds the one folder below `runs/`.

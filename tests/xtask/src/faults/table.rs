@@ -248,6 +248,20 @@ pub(crate) const FAULTS: &[Fault] = &[
         packages: &["proctor-nifti-file"],
     },
     Fault {
+        name: "reader of checkpoints: a name beyond the known ones makes a dict",
+        file: "datasets/model-files/src/torch/pickle.rs",
+        right: "_ => Err(refused()),",
+        wrong: "_ => Ok(Self::OrderedDict),",
+        packages: &["proctor-model-files"],
+    },
+    Fault {
+        name: "converter of graphs: padding comes in front first",
+        file: "datasets/model-files/src/convolution.rs",
+        right: "(total / 2, total - total / 2)",
+        wrong: "(total - total / 2, total / 2)",
+        packages: &["proctor-model-files"],
+    },
+    Fault {
         name: "reader of WAV: a chunk of odd length ends where it is said to",
         file: "datasets/sound-file/src/wav.rs",
         right: "after.get(size + size % 2..)",

@@ -69,7 +69,13 @@ impl Plugin {
 }
 
 /// Files and folders that are copied unchanged, to the same place.
-const COPIES: [&str; 3] = ["LICENSE", "datasets/digits", "plugin-api/CHANGELOG.md"];
+const COPIES: [&str; 5] = [
+    "LICENSE",
+    "datasets/digits",
+    "datasets/fashion-mnist-cnn",
+    "datasets/photographs",
+    "plugin-api/CHANGELOG.md",
+];
 
 /// The folder of the pages for users.
 const PAGES: &str = "docs";
